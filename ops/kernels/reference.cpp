@@ -358,7 +358,7 @@ std::int64_t carry_trits(std::int8_t* trits, float* momentum, const float* direc
 template <typename Direct>
 std::int64_t carry_block(const CarriedTrits& at, const CarryConstants& carry, bool gain_is_one,
                          float* v, std::int64_t n, const Direct& direct) {
-  std::int8_t trits[kBlock];
+  std::int8_t trits[kBlock] = {};
   float weight[kBlock], m[kBlock], direction[kBlock], gain[kBlock];
   std::uint16_t noise[kBlock];
   const auto drawn = [&](const RandomKey* key) -> const std::uint16_t* {
@@ -425,7 +425,7 @@ std::int64_t carry_adamw(const CarriedTrits& at, const AdamwConstants& c,
 }
 
 void select_largest(std::uint16_t* index, const float* x, std::int64_t k, std::int64_t n) {
-  std::uint16_t order[kMostFeedback];
+  std::uint16_t order[kMostFeedback] = {};
   for (std::int64_t i = 0; i < n; ++i) order[i] = static_cast<std::uint16_t>(i);
   std::nth_element(order, order + k - 1, order + n, [x](std::uint16_t a, std::uint16_t b) {
     const float of_a = std::abs(x[a]), of_b = std::abs(x[b]);
@@ -443,7 +443,7 @@ void add_feedback(float* out, const float* grad, const Feedback& feedback, std::
 
 void store_feedback(const Feedback& feedback, const float* x, const std::uint16_t* noise,
                     std::int64_t n) {
-  std::uint8_t levels[kMostFeedback];
+  std::uint8_t levels[kMostFeedback] = {};
   choose_levels(levels, x, feedback, noise, n);
   pack_feedback(feedback.codes, levels, feedback.bits, n);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "engine/check.h"
 #include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "ops/conv_norm.h"
@@ -91,7 +92,8 @@ void round_to_levels(const Convolved& c, const std::vector<float>& x_scales,
 }
 
 // All by the definition, in double, of one layer with numbers as operands.
-struct DirectNorm {
+class DirectNorm {
+ public:
   std::vector<double> y, dx, dw, dscale, dgain, dbias;
   std::vector<double> mean, unbiased;
   // The half unit that dz E is rounded by, of each image, and dz times the scale of x's image, of
@@ -100,101 +102,125 @@ struct DirectNorm {
 
   // `x_scales` are those of the images; dy is empty or of y's size.
   DirectNorm(NormLayer& layer, const std::vector<double>& x, const std::vector<float>& x_scales,
-             const std::vector<float>& dy) {
-    const Convolved& c = layer.of().c;
-    const auto outputs = static_cast<std::size_t>(c.outputs);
-    const auto rows = static_cast<std::size_t>(c.rows());
-    const auto inputs = static_cast<std::size_t>(c.inputs());
-    const std::vector<double> trits = decoded(layer.weight().storage());
-    const std::vector<double> e = decoded(layer.scale().storage());
-    const std::vector<double> gain = decoded(layer.gain().storage());
-    const std::vector<double> bias = decoded(layer.bias().storage());
-    std::vector<double> v = Direct<double>(c, x, trits, {}).y;
-    round_to_levels(c, x_scales, v);
-    const auto n = static_cast<double>(rows);
-    std::vector<double> inverse(outputs), normal(v.size());
-    mean.resize(outputs);
-    unbiased.resize(outputs);
-    for (std::size_t o = 0; o < outputs; ++o) {
+             const std::vector<float>& dy)
+      : c_(layer.of().c),
+        outputs_(static_cast<std::size_t>(c_.outputs)),
+        per_image_(static_cast<std::size_t>(c_.pixels()) * outputs_),
+        n_(static_cast<double>(c_.rows())),
+        trits_(decoded(layer.weight().storage())),
+        e_(decoded(layer.scale().storage())),
+        gain_(decoded(layer.gain().storage())),
+        bias_(decoded(layer.bias().storage())),
+        v_(Direct<double>(c_, x, trits_, {}).y) {
+    round_to_levels(c_, x_scales, v_);
+    normalize();
+    choose_largest(layer.of());
+    if (dy.empty()) return;
+    backward(x, dy);
+    bound_errors(x_scales);
+  }
+
+ private:
+  void normalize() {
+    const auto rows = static_cast<std::size_t>(c_.rows());
+    inverse_.resize(outputs_);
+    normal_.resize(v_.size());
+    mean.resize(outputs_);
+    unbiased.resize(outputs_);
+    for (std::size_t o = 0; o < outputs_; ++o) {
       double sum = 0.0, squares = 0.0;
-      for (std::size_t r = 0; r < rows; ++r) sum += e[o] * v[r * outputs + o];
-      mean[o] = sum / n;
+      for (std::size_t r = 0; r < rows; ++r) sum += e_[o] * v_[r * outputs_ + o];
+      mean[o] = sum / n_;
       for (std::size_t r = 0; r < rows; ++r) {
-        squares += std::pow(e[o] * v[r * outputs + o] - mean[o], 2);
+        squares += std::pow(e_[o] * v_[r * outputs_ + o] - mean[o], 2);
       }
-      unbiased[o] = squares / (n - 1.0);
-      inverse[o] = 1.0 / std::sqrt(squares / n + double{kBatchNormEps});
+      unbiased[o] = squares / (n_ - 1.0);
+      inverse_[o] = 1.0 / std::sqrt(squares / n_ + double{kBatchNormEps});
       for (std::size_t r = 0; r < rows; ++r) {
-        normal[r * outputs + o] = (e[o] * v[r * outputs + o] - mean[o]) * inverse[o];
+        normal_[r * outputs_ + o] = (e_[o] * v_[r * outputs_ + o] - mean[o]) * inverse_[o];
       }
     }
-    // What each output pixel takes: the row of z that wins.
-    const ImageShape out = shape_of(layer.of());
-    const bool pools = layer.of().pool == Pool::kYes;
-    std::vector<std::size_t> from;
-    for (std::int64_t r = 0; r < c.images * out.pixels(); ++r) {
+  }
+
+  // Notes for each number of y the row of z that wins.
+  void choose_largest(const NormCase& norm_case) {
+    const ImageShape out = shape_of(norm_case);
+    const bool pools = norm_case.pool == Pool::kYes;
+    for (std::int64_t r = 0; r < c_.images * out.pixels(); ++r) {
       const std::int64_t image = r / out.pixels(), line = r % out.pixels() / out.width;
       const std::int64_t column = r % out.width;
-      for (std::size_t o = 0; o < outputs; ++o) {
+      for (std::size_t o = 0; o < outputs_; ++o) {
         std::size_t best = 0;
         double largest = -1e300;
         for (int i = 0; i < (pools ? 4 : 1); ++i) {
+          const std::int64_t first_line = image * c_.image.height + 2 * line;
           const std::int64_t at =
-              pools
-                  ? (image * c.image.height + 2 * line + i / 2) * c.image.width + 2 * column + i % 2
-                  : r;
-          const auto index = static_cast<std::size_t>(at) * outputs + o;
-          const double u = gain[o] * normal[index];
+              pools ? (first_line + i / 2) * c_.image.width + 2 * column + i % 2 : r;
+          const auto index = static_cast<std::size_t>(at) * outputs_ + o;
+          const double u = gain_[o] * normal_[index];
           if (u > largest) best = index, largest = u;
         }
-        from.push_back(best);
-        y.push_back(std::max(0.0, largest + bias[o]));
+        from_.push_back(best);
+        y.push_back(std::max(0.0, largest + bias_[o]));
       }
     }
-    if (dy.empty()) return;
-    std::vector<double> dnormal(v.size()), most(static_cast<std::size_t>(c.images) * outputs);
-    dgain.resize(outputs);
-    dbias.resize(outputs);
-    const auto per_image = static_cast<std::size_t>(c.pixels()) * outputs;
+  }
+
+  void backward(const std::vector<double>& x, const std::vector<float>& dy) {
+    std::vector<double> dnormal(v_.size());
+    most_.resize(static_cast<std::size_t>(c_.images) * outputs_);
+    dgain.resize(outputs_);
+    dbias.resize(outputs_);
     for (std::size_t i = 0; i < y.size(); ++i) {
-      double& largest = most[from[i] / per_image * outputs + i % outputs];
+      double& largest = most_[from_[i] / per_image_ * outputs_ + i % outputs_];
       largest = std::max(largest, std::abs(double{dy[i]}));
       if (y[i] <= 0.0) continue;
-      dnormal[from[i]] += double{dy[i]};
-      dbias[i % outputs] += double{dy[i]};
-      dgain[i % outputs] += double{dy[i]} * normal[from[i]];
+      dnormal[from_[i]] += double{dy[i]};
+      dbias[i % outputs_] += double{dy[i]};
+      dgain[i % outputs_] += double{dy[i]} * normal_[from_[i]];
     }
-    std::vector<double> dz(v.size()), dze(v.size());
-    dscale.resize(outputs);
-    for (std::size_t i = 0; i < v.size(); ++i) {
-      const std::size_t o = i % outputs;
-      dz[i] = gain[o] * inverse[o] * (dnormal[i] - dbias[o] / n - normal[i] * dgain[o] / n);
-      dze[i] = dz[i] * e[o];
-      dscale[o] += dz[i] * v[i];
+    std::vector<double> dz(v_.size()), dze(v_.size());
+    dscale.resize(outputs_);
+    for (std::size_t i = 0; i < v_.size(); ++i) {
+      const std::size_t o = i % outputs_;
+      dz[i] = gain_[o] * inverse_[o] * (dnormal[i] - dbias[o] / n_ - normal_[i] * dgain[o] / n_);
+      dze[i] = dz[i] * e_[o];
+      dscale[o] += dz[i] * v_[i];
     }
-    const Direct<double> back(c, x, trits, dze), plain(c, x, trits, dz);
-    std::vector<double> scaled_trits = trits;
-    dx = Direct<double>(c, x, trits, dze).dx;
-    dw = plain.dw;
-    for (std::size_t i = 0; i < dw.size(); ++i) dw[i] *= e[i / inputs];
-    // Bounds of what is rounded: 1/254 of the largest that dz can be in an image.
-    dx_error.assign(static_cast<std::size_t>(c.images), 0.0);
-    dw_error.assign(outputs, 0.0);
+    dx = Direct<double>(c_, x, trits_, dze).dx;
+    dw = Direct<double>(c_, x, trits_, dz).dw;
+    const auto inputs = static_cast<std::size_t>(c_.inputs());
+    for (std::size_t i = 0; i < dw.size(); ++i) dw[i] *= e_[i / inputs];
+  }
+
+  // Bounds of what is rounded: 1/254 of the largest that dz can be in an image.
+  void bound_errors(const std::vector<float>& x_scales) {
+    dx_error.assign(static_cast<std::size_t>(c_.images), 0.0);
+    dw_error.assign(outputs_, 0.0);
     for (std::size_t image = 0; image < dx_error.size(); ++image) {
-      for (std::size_t o = 0; o < outputs; ++o) {
+      for (std::size_t o = 0; o < outputs_; ++o) {
         double largest_normal = 0.0;
-        for (std::size_t p = 0; p < static_cast<std::size_t>(c.pixels()); ++p) {
+        for (std::size_t p = 0; p < static_cast<std::size_t>(c_.pixels()); ++p) {
           largest_normal =
-              std::max(largest_normal, std::abs(normal[image * per_image + p * outputs + o]));
+              std::max(largest_normal, std::abs(normal_[image * per_image_ + p * outputs_ + o]));
         }
-        const double bound =
-            std::abs(gain[o] * inverse[o]) * (most[image * outputs + o] + std::abs(dbias[o] / n) +
-                                              largest_normal * std::abs(dgain[o] / n));
-        dx_error[image] = std::max(dx_error[image], bound * std::abs(e[o]) / 254.0);
+        const double bound = std::abs(gain_[o] * inverse_[o]) *
+                             (most_[image * outputs_ + o] + std::abs(dbias[o] / n_) +
+                              largest_normal * std::abs(dgain[o] / n_));
+        dx_error[image] = std::max(dx_error[image], bound * std::abs(e_[o]) / 254.0);
         dw_error[o] = std::max(dw_error[o], bound * double{x_scales[image]} / 254.0);
       }
     }
   }
+
+  const Convolved& c_;
+  std::size_t outputs_, per_image_;
+  double n_;  // numbers of an output
+  std::vector<double> trits_, e_, gain_, bias_;
+  std::vector<double> v_;  // the sums, as levels have them
+  std::vector<double> inverse_, normal_;
+  std::vector<std::size_t> from_;
+  std::vector<double> most_;  // the largest of dy, of each image and output
 };
 
 // Images of whole numbers with 127 as the largest magnitude, which rounding leaves as they are.
@@ -225,6 +251,7 @@ std::vector<double> numbers_of(const BorderedImages& x) {
 }
 
 std::vector<double> numbers_of(const ImageLevels& x) {
+  check(x.levels != nullptr, "there are no levels");
   std::vector<double> all;
   for (std::int64_t i = 0; i < x.images * x.image.size(); ++i) {
     all.push_back(double{x.factors[i / x.image.size()]} * x.levels[i]);
