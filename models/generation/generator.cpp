@@ -60,35 +60,34 @@ Generator::Generator(Llama& model, const SamplerSpec& spec)
   tape_.set_recording(false);
 }
 
-void Generator::read_one(std::int32_t token) {
-  check(token >= 0 && token < model_.spec().vocabulary, "token ", token, " found, 0 to ",
-        model_.spec().vocabulary - 1, " expected, those of the model's vocabulary");
-  const Var logits = model_.next(tape_, token, cache_);
+void Generator::read(std::span<const std::int32_t> tokens) {
+  const LlamaSpec& spec = model_.spec();
+  check(!tokens.empty(), "the prompt is empty; give at least one token to go on from");
+  check(std::ssize(tokens) + cache_.tokens() <= spec.context, "the prompt has ", tokens.size(),
+        " tokens, but the model looks at ", spec.context, " together; give at most ",
+        spec.context - cache_.tokens());
+  for (const std::int32_t token : tokens) {
+    check(token >= 0 && token < spec.vocabulary, "token ", token, " found, 0 to ",
+          spec.vocabulary - 1, " expected, those of the model's vocabulary");
+  }
+  const Var logits = model_.read(tape_, tokens, cache_);
   logits_.assign(logits.value.data, logits.value.data + logits.value.size());
-  window_.push_back(token);
+  window_.insert(window_.end(), tokens.begin(), tokens.end());
   tape_.reset();
   tape_.scratch_reset();
-}
-
-void Generator::read(std::span<const std::int32_t> tokens) {
-  const std::int64_t context = model_.spec().context;
-  check(!tokens.empty(), "the prompt is empty; give at least one token to go on from");
-  check(std::ssize(tokens) + cache_.tokens() <= context, "the prompt has ", tokens.size(),
-        " tokens, but the model looks at ", context, " together; give at most ",
-        context - cache_.tokens());
-  for (const std::int32_t token : tokens) read_one(token);
 }
 
 std::int32_t Generator::next() {
   check(!logits_.empty(), "nothing was read to go on from");
   const std::int32_t token = sampler_.next(logits_);
+  std::vector<std::int32_t> read_next;
   if (cache_.is_full()) {
-    const std::vector<std::int32_t> kept(window_.end() - cache_.tokens() / 2, window_.end());
+    read_next.assign(window_.end() - cache_.tokens() / 2, window_.end());
     cache_.clear();
     window_.clear();
-    for (const std::int32_t each : kept) read_one(each);
   }
-  read_one(token);
+  read_next.push_back(token);
+  read(read_next);
   return token;
 }
 

@@ -31,8 +31,6 @@ class Generator {
   std::int32_t next();
 
  private:
-  void read_one(std::int32_t token);
-
   Llama& model_;
   Sampler sampler_;
   Tape tape_;

@@ -246,9 +246,15 @@ Var Llama::forward_layers(Tape& tape, std::span<const std::int32_t> tokens, bool
     };
     pass_on(in_segments ? tape.segment(h, layer) : layer(h));
   }
-  pass_on(rms_norm(tape, h, *head_norm_));
-  pass_on(linear(tape, h, *head_));
   return h;
+}
+
+Var Llama::logits(Tape& tape, const Var& h) const {
+  const Var normed = rms_norm(tape, h, *head_norm_);
+  tape.release(h);
+  const Var y = linear(tape, normed, *head_);
+  tape.release(normed);
+  return y;
 }
 
 Var Llama::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
@@ -269,8 +275,8 @@ Var Llama::forward(Tape& tape, const Tensor& x, const ForwardMode& mode) {
     for (const Var& read : {q, k, value}) tape.release(read);
     return y;
   };
-  return forward_layers(tape, {numbers, static_cast<std::size_t>(x.size())},
-                        mode.recompute || !tape.recording(), mix);
+  return logits(tape, forward_layers(tape, {numbers, static_cast<std::size_t>(x.size())},
+                                     mode.recompute || !tape.recording(), mix));
 }
 
 KeyValueCache::KeyValueCache(const LlamaSpec& spec)
@@ -278,10 +284,10 @@ KeyValueCache::KeyValueCache(const LlamaSpec& spec)
       width_(spec.kv_width()),
       layers_(static_cast<std::size_t>(spec.layers)) {}
 
-void KeyValueCache::make_room() {
+void KeyValueCache::make_room(std::int64_t tokens) {
   constexpr std::int64_t kFirst = 64;
-  if (tokens_ < room_) return;
-  const std::int64_t room = std::min(context_, std::max(kFirst, 2 * room_));
+  if (tokens_ + tokens <= room_) return;
+  const std::int64_t room = std::min(context_, std::max({kFirst, 2 * room_, tokens_ + tokens}));
   for (Buffer& layer : layers_) {
     const auto bytes = 2 * static_cast<std::size_t>(room * width_) * sizeof(float);
     Buffer larger(bytes, Category::kActivations);
@@ -293,26 +299,32 @@ void KeyValueCache::make_room() {
   room_ = room;
 }
 
-Var Llama::next(Tape& tape, std::int32_t token, KeyValueCache& cache) {
-  check(!cache.is_full(), "model: it looks at ", spec_.context,
-        " tokens together, and as many were read already");
-  check(!tape.recording(), "model: tokens are read one by one at inference alone");
-  cache.make_room();
-  const std::int64_t position = cache.tokens_, size = spec_.head_size(), width = spec_.kv_width();
+Var Llama::read(Tape& tape, std::span<const std::int32_t> tokens, KeyValueCache& cache) {
+  const std::int64_t n = std::ssize(tokens);
+  check(n >= 1 && cache.tokens_ + n <= spec_.context, "model: ", n, " tokens behind ",
+        cache.tokens_, ", but it looks at 1 to ", spec_.context, " together");
+  check(!tape.recording(), "model: tokens are read behind others at inference alone");
+  cache.make_room(n);
+  const std::int64_t first = cache.tokens_, size = spec_.head_size(), width = spec_.kv_width();
   const auto mix = [&](std::size_t layer, const Var& query, const Var& key, const Var& value) {
-    rotate(query.value.data, spec_.heads, size, position);
-    rotate(key.value.data, spec_.kv_heads, size, position);
-    std::copy_n(key.value.data, width, cache.keys(layer) + position * width);
-    std::copy_n(value.value.data, width, cache.values(layer) + position * width);
-    const Var mixed = tape.variable({1, spec_.width}, false);
-    tritgrad::attend(query.value.data, cache.keys(layer), cache.values(layer), position + 1,
-                     spec_.heads, spec_.kv_heads, size, mixed.value.data);
+    const Var mixed = tape.variable({n, spec_.width}, false);
+    for (std::int64_t i = 0; i < n; ++i) {
+      rotate(query.value.row(i), spec_.heads, size, first + i);
+      rotate(key.value.row(i), spec_.kv_heads, size, first + i);
+      std::copy_n(key.value.row(i), width, cache.keys(layer) + (first + i) * width);
+      std::copy_n(value.value.row(i), width, cache.values(layer) + (first + i) * width);
+      tritgrad::attend(query.value.row(i), cache.keys(layer), cache.values(layer), first + i + 1,
+                       spec_.heads, spec_.kv_heads, size, mixed.value.row(i));
+    }
     for (const Var& read : {query, key, value}) tape.release(read);
     return mixed;
   };
-  const Var logits = forward_layers(tape, {&token, 1}, /*in_segments=*/true, mix);
-  ++cache.tokens_;
-  return logits;
+  const Var h = forward_layers(tape, tokens, /*in_segments=*/true, mix);
+  const Var last = tape.variable({1, spec_.width}, false);
+  std::copy_n(h.value.row(n - 1), spec_.width, last.value.data);
+  tape.release(h);
+  cache.tokens_ += n;
+  return logits(tape, last);
 }
 
 }  // namespace tritgrad

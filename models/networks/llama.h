@@ -66,8 +66,8 @@ class KeyValueCache {
  private:
   friend class Llama;
 
-  // Has room for one token more.
-  void make_room();
+  // Has room for so many tokens more.
+  void make_room(std::int64_t tokens);
   float* keys(std::size_t layer) { return layers_[layer].as<float>(); }
   float* values(std::size_t layer) { return keys(layer) + room_ * width_; }
 
@@ -87,10 +87,11 @@ class Llama : public Model {
   // the token behind each: [n tokens, vocabulary].
   Var forward(Tape& tape, const Tensor& x, const ForwardMode& mode) override;
 
-  // Reads one token more, behind those in the cache, and returns the logits of the token behind it,
-  // [1, vocabulary]: those of forward() within rounding. The tape must not be recording. Throws
-  // Error where the cache is full.
-  Var next(Tape& tape, std::int32_t token, KeyValueCache& cache);
+  // Reads tokens, behind those in the cache, and returns the logits of the token behind the last,
+  // [1, vocabulary]: those of forward() within rounding, and where products are of integers the
+  // same bits however many are read at a time. The tape must not be recording. Throws Error for no
+  // tokens, and for more than the cache has room for.
+  Var read(Tape& tape, std::span<const std::int32_t> tokens, KeyValueCache& cache);
 
   const LlamaSpec& spec() const { return spec_; }
 
@@ -112,6 +113,8 @@ class Llama : public Model {
   template <typename Mix>
   Var attend(Tape& tape, std::size_t index, const Var& h, const Mix& mix) const;
   Var transform(Tape& tape, const Layer& layer, const Var& h) const;
+  // Releases h.
+  Var logits(Tape& tape, const Var& h) const;
 
   LlamaSpec spec_;
   Compute compute_;

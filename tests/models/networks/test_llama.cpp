@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,11 @@ TEST_CASE("llama: a token sees those before it alone") {
 // units.
 constexpr double kTolerance = 2.0 * 5.0 * 48.0 * 0x1p-24 * 8.0;
 
+Var read_token(Llama& llama, Tape& tape, float token, KeyValueCache& cache) {
+  const auto number = static_cast<std::int32_t>(token);
+  return llama.read(tape, {&number, 1}, cache);
+}
+
 TEST_CASE("llama: tokens one by one give the logits of all at once") {
   for (const char* model : {kModel, "llama:1,32:heads=2:ff=48:context=16:tie=yes"}) {
     for (const char* recipe : {"fp32", "latent8", "votes"}) {
@@ -131,7 +137,7 @@ TEST_CASE("llama: tokens one by one give the logits of all at once") {
       tape.set_recording(false);
       double largest = 0.0;
       for (std::size_t i = 0; i < kTokens.size(); ++i) {
-        const Var y = llama->next(tape, static_cast<std::int32_t>(kTokens[i]), cache);
+        const Var y = read_token(*llama, tape, kTokens[i], cache);
         for (std::size_t j = 0; j < 256; ++j) {
           largest =
               std::max(largest, static_cast<double>(std::abs(y.value.data[j] - all[256 * i + j])));
@@ -144,6 +150,32 @@ TEST_CASE("llama: tokens one by one give the logits of all at once") {
   }
 }
 
+// Products are of integers and all else goes row by row, so no sum depends on what is read
+// together.
+TEST_CASE("llama: tokens in parts of any length give the same bits") {
+  const std::vector<std::int32_t> tokens(kTokens.begin(), kTokens.end());
+  for (const char* recipe : {"latent8", "votes"}) {
+    CAPTURE(recipe);
+    const auto llama = make_llama(recipe);
+    std::vector<float> expected;
+    for (const std::size_t part : {std::size_t{1}, std::size_t{3}, std::size_t{5}, tokens.size()}) {
+      CAPTURE(part);
+      KeyValueCache cache(llama->spec());
+      Tape tape;
+      tape.set_recording(false);
+      std::vector<float> last;
+      for (std::size_t i = 0; i < tokens.size(); i += part) {
+        const std::size_t n = std::min(part, tokens.size() - i);
+        const Var y = llama->read(tape, std::span(tokens).subspan(i, n), cache);
+        last.assign(y.value.data, y.value.data + y.value.size());
+        tape.reset();
+      }
+      if (part == 1) expected = last;
+      CHECK(last == expected);
+    }
+  }
+}
+
 TEST_CASE("llama: a full cache and a long row are refused") {
   const auto llama = make_llama("latent8");
   CHECK(contains(refusal([&] { logits_of(*llama, std::vector<float>(17, 1.0f)); }),
@@ -152,8 +184,10 @@ TEST_CASE("llama: a full cache and a long row are refused") {
   KeyValueCache cache(llama->spec());
   Tape tape;
   tape.set_recording(false);
-  for (int i = 0; i < 16; ++i) llama->next(tape, 65, cache);
-  CHECK(contains(refusal([&] { llama->next(tape, 65, cache); }), "as many were read already"));
+  for (int i = 0; i < 16; ++i) read_token(*llama, tape, 65.0f, cache);
+  CHECK(contains(refusal([&] { read_token(*llama, tape, 65.0f, cache); }),
+                 "1 tokens behind 16, but it looks at 1 to 16 together"));
+  CHECK(contains(refusal([&] { llama->read(tape, {}, cache); }), "0 tokens behind 16"));
 }
 
 TEST_CASE("llama: memory of keys and values doubles as tokens come, and holds what it held") {
@@ -166,7 +200,7 @@ TEST_CASE("llama: memory of keys and values doubles as tokens come, and holds wh
   std::int64_t first = 0;
   for (std::int64_t i = 0; i < 200; ++i) {
     tokens.push_back(kTokens[static_cast<std::size_t>(i) % kTokens.size()]);
-    const Var y = llama->next(tape, static_cast<std::int32_t>(tokens.back()), cache);
+    const Var y = read_token(*llama, tape, tokens.back(), cache);
     const std::vector<float> last(y.value.data, y.value.data + y.value.size());
     tape.reset();
     if (i == 0) first = ledger::live(Category::kActivations);
