@@ -71,12 +71,15 @@ void resize_rows(const Dataset& old, Dataset& made) {
 }  // namespace
 
 void resize_images(Dataset& dataset, std::int64_t side) {
-  check(dataset.is_image(), "--resize ", side, ": '", dataset.name,
-        "' holds no images; leave it out for data of this kind");
+  check(dataset.is_image(), "--resize: '", dataset.name, "' holds no images, and ", side, " x ",
+        side,
+        " pixels were asked for, here or when the model was trained; give images, or train "
+        "without the option");
   const ImageShape image = dataset.image;
-  check(side <= image.height && side <= image.width, "--resize ", side, ": the images of '",
-        dataset.name, "' have ", image.height, " x ", image.width,
-        " pixels, and images are made smaller alone; give at most ",
+  check(side <= image.height && side <= image.width, "--resize: the images of '", dataset.name,
+        "' have ", image.height, " x ", image.width, " pixels, and ", side, " x ", side,
+        " were asked for, here or when the model was trained; images are made smaller alone: train "
+        "with at most ",
         std::min(image.height, image.width));
   if (image.height == side && image.width == side) return;
   Dataset made;

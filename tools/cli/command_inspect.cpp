@@ -263,6 +263,9 @@ void check_export_options(const CLI::App& command, const InspectOptions& options
         "' knows its data; leave out --data, or give --model instead");
   check(has_data || !exports,
         "--export: what becomes of inputs depends on the data; name them by --data");
+  check(has_data || command.count("--resize") == 0, "--resize is for images of --data; ",
+        options.checkpoint.empty() ? "name them, or give --model the size itself"
+                                   : "a checkpoint knows its size: leave the option out");
   check(options.method.empty() || !exports,
         "--export and --dp are two questions; ask one after the other");
   check(options.method != "all" || !has_data,

@@ -85,10 +85,12 @@ void print_scores(const RunResult& r) {
 
 void print_summary(const RunResult& r, const std::string& data) {
   const std::string pixels = pixel_words(r), labels = label_words(r);
+  const std::string resized =
+      r.resize == 0 ? "" : fmt::format(", made smaller to {0} x {0} pixels", r.resize);
   print_lines(stdout, "{} on {}{}, {}, {}, seed {}: {}, {}, {:.1f} s\n", r.recipe, r.data,
               pixels.empty() ? "" : " (" + pixels + ")", r.model, r.compute, r.seed,
               counted(r.epochs, "epoch"), counted(r.steps, "step"), r.seconds);
-  print_lines(stdout, "  data           {}\n", data);
+  print_lines(stdout, "  data           {}{}\n", data, resized);
   print_scores(r);
   if (r.balanced_accuracy) {
     print_lines(stdout, "  balanced       {:.2f} %, the mean over the classes\n",
@@ -148,15 +150,18 @@ void adopt_checkpoint(const CLI::App& command, CommonOptions& options) {
   }
   if (!given("--dp")) check_method(command, saved.parallel.method);
   const std::vector<FieldText> now = field_texts(train), kept = field_texts(saved);
+  const std::vector<FieldText> untouched = field_texts(TrainSpec());
   for (std::size_t i = 0; i < now.size(); ++i) {
     const Field& field = now[i].field;
     if (!given(field.option) || (field.traits & (kChangeable | kUnsaved)) != 0) continue;
+    const bool without = kept[i].text == untouched[i].text && (field.traits & kSparse) != 0;
     check(now[i].text == kept[i].text, field.option, ": '", now[i].text,
-          "' contradicts the checkpoint '", train.resume, "', which has '", kept[i].text,
-          "'; leave the option out");
+          "' contradicts the checkpoint '", train.resume, "', which ",
+          without ? "was trained without the option" : concat("has '", kept[i].text, "'"),
+          "; leave the option out");
   }
   if (given("--epochs")) saved.epochs = train.epochs;
-  if (given("--recompute")) saved.recompute = true;
+  if (given("--recompute")) saved.recompute = train.recompute;
   saved.folds = train.folds;
   static_cast<TrainSpec&>(train) = saved;
   // Without a file, the steps that a resumed run adds would be lost.

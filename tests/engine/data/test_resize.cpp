@@ -114,10 +114,11 @@ TEST_CASE("resize: floats stay floats, labels and the published test rows stay, 
 TEST_CASE("resize: what is no image, and images that are smaller, are refused") {
   Dataset iris = open_dataset("iris"), flat = bytes_of({2, 3, 1}, {1, 2, 3, 4, 5, 6});
   CHECK(refusal([&] { resize_images(iris, 2); }) ==
-        "--resize 2: 'iris' holds no images; leave it out for data of this kind");
+        "--resize: 'iris' holds no images, and 2 x 2 pixels were asked for, here or when the model "
+        "was trained; give images, or train without the option");
   CHECK(refusal([&] { resize_images(flat, 3); }) ==
-        "--resize 3: the images of 'pictures' have 2 x 3 pixels, and images are made smaller "
-        "alone; give at most 2");
+        "--resize: the images of 'pictures' have 2 x 3 pixels, and 3 x 3 were asked for, here or "
+        "when the model was trained; images are made smaller alone: train with at most 2");
 }
 
 }  // namespace tritgrad::test::test_resize

@@ -85,6 +85,10 @@ TEST_CASE("conv net: a spec is refused with the part that is wrong") {
   CHECK(message("conv:8,M:dropout=0.5") ==
         "model 'conv:8,M:dropout=0.5': dropout stands behind dense layers, and there are none; "
         "leave it out, or add one, as in conv:32,M,F128:dropout=0.2");
+  CHECK(
+      message("conv:8,R:dropout=0.1,M,F16") ==
+      "model 'conv:8,R:dropout=0.1,M,F16': option 'dropout=0.1,M,F16' holds layers; options stand "
+      "at the end, behind all of them, as in conv:32,M,F128:dropout=0.2");
   CHECK(message("conv:8,F4:dropout=1") ==
         "model 'conv:8,F4:dropout=1': dropout '1' is not a number in [0, 1)");
   CHECK(contains(message("conv:8,F4:dropout=0:dropout=0"), "'dropout' is named twice"));

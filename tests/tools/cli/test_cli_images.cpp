@@ -48,15 +48,21 @@ TEST_CASE("cli images: --resize is part of the model, its scores, its exports an
 
   check_refused("train --quiet --resume " + model + " --resize 5",
                 "--resize: '5' contradicts the checkpoint");
+  const std::string plain = folder / "plain.safetensors";
+  report_of("train --data digits --epochs 1 --model mlp:4 --save " + plain);
+  check_refused("train --quiet --resume " + plain + " --resize 4",
+                "which was trained without the option; leave the option out");
+  check_refused("inspect --model mlp:64-4-10 --resize 4", "--resize is for images of --data");
+  check_refused("inspect --resize 4 " + model, "a checkpoint knows its size");
+  CHECK(contains(run(train).out, "made smaller to 4 x 4 pixels"));
   check_refused("eval " + model + " --resize 4", "the model knows the size of its images");
   CHECK(!report_of("train --data digits --epochs 1 --model mlp:4").contains("resize"));
 }
 
 TEST_CASE("cli images: images that cannot be made so small, and data without any, are refused") {
   check_refused("train --quiet --data digits --resize 9",
-                "--resize 9: the images of 'digits' have 8 x 8 pixels, and images are made smaller "
-                "alone; give at most 8");
-  check_refused("train --quiet --data iris --resize 2", "'iris' holds no images; leave it out");
+                "--resize: the images of 'digits' have 8 x 8 pixels, and 9 x 9 were asked for");
+  check_refused("train --quiet --data iris --resize 2", "'iris' holds no images");
   CHECK(run("train --quiet --data digits --resize 0").exit_code != 0);
 }
 

@@ -71,6 +71,12 @@ def test_an_exception_of_the_reader_comes_out_as_it_is(trained, capsys):
     assert capsys.readouterr() == ("", "")  # ctypes prints what it swallows
 
 
+def test_a_model_is_not_closed_by_a_function_that_it_calls(trained):
+    with pytest.raises(ValueError, match="it is at work; close it when the call has returned"):
+        trained.generate("All ", on_text=lambda piece: trained.close())
+    assert trained.generate("All ", length=3)
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

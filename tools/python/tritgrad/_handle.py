@@ -17,6 +17,7 @@ class Handle:
     def __init__(self, pointer: int) -> None:
         self._pointer = pointer
         self._lock = threading.RLock()
+        self._uses = 0  # one within another, by functions that the library calls
 
     @contextmanager
     def _held(self) -> Iterator[int]:
@@ -24,12 +25,21 @@ class Handle:
         with self._lock:
             if self._pointer is None:
                 raise ValueError(f"{self._what}: it is closed; make or load another one")
-            yield self._pointer
+            self._uses += 1
+            try:
+                yield self._pointer
+            finally:
+                self._uses -= 1
 
     def close(self) -> None:
-        """Gives the memory back; what is closed already stays so."""
+        """Gives the memory back; what is closed already stays so. Raises ValueError within a
+        function that it calls, such as on_text."""
         if self._pointer is not None:
             with self._lock:
+                if self._uses > 0:
+                    raise ValueError(
+                        f"{self._what}: it is at work; close it when the call has returned"
+                    )
                 pointer, self._pointer = self._pointer, None
                 if pointer is not None:
                     type(self)._close(pointer)
