@@ -30,6 +30,9 @@ class Generator {
   // forgotten: the younger one is read again from position 0.
   std::int32_t next();
 
+  // How many tokens the last one looked at, itself among them.
+  std::int64_t looked_at() const { return cache_.tokens(); }
+
  private:
   Llama& model_;
   Sampler sampler_;

@@ -21,6 +21,8 @@ class TextGenerator {
   // character.
   std::string_view next();
 
+  // See Generator::looked_at().
+  std::int64_t looked_at() const { return generator_.looked_at(); }
   const Llama& model() const { return *model_; }
 
  private:

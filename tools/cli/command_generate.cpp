@@ -42,12 +42,15 @@ std::string prompt_of(const std::string& prompt) {
   return text;
 }
 
-// Returns the bytes that are read for a token: all matrices, and a row of the embedding.
-double bytes_per_token(const Llama& model) {
-  double bytes = 0.0;
+// Returns the bytes that are read for a token which looks at so many: all matrices, a row of the
+// embedding, keys and values.
+double bytes_per_token(const Llama& model, double looked_at) {
+  const LlamaSpec& spec = model.spec();
+  const double numbers = 2.0 * static_cast<double>(spec.layers * spec.kv_width());
+  double bytes = looked_at * numbers * sizeof(float);
   for (const Parameter& parameter : model.parameters()) {
     const auto size = static_cast<double>(bytes_of(parameter.storage()));
-    const bool by_row = parameter.name() == "embedding.weight" && !model.spec().tied;
+    const bool by_row = parameter.name() == "embedding.weight" && !spec.tied;
     bytes += by_row ? size / static_cast<double>(parameter.shape().rows()) : size;
   }
   return bytes;
@@ -60,9 +63,10 @@ double memory_rate() {
   return 1e9 * read->entry({}).json.at("value").get<double>();
 }
 
-void print_speed(const Llama& model, std::int64_t tokens, double seconds) {
+// `looked_at` is the mean over the tokens.
+void print_speed(const Llama& model, std::int64_t tokens, double looked_at, double seconds) {
   const double rate = static_cast<double>(tokens) / seconds;
-  const double bytes = bytes_per_token(model);
+  const double bytes = bytes_per_token(model, looked_at);
   const double share = rate * bytes / memory_rate();
   fmt::print(stderr, "{} tokens, {:.0f} a second; {} read for each = {:.2f} GB/s, {}\n", tokens,
              rate, human_bytes(bytes), 1e-9 * rate * bytes,
@@ -79,16 +83,19 @@ void run_generate(const GenerateOptions& options) {
   const InterruptWatch watch;
   std::fwrite(prompt.data(), 1, prompt.size(), stdout);
   const Clock::time_point start = Clock::now();
-  std::int64_t written = 0;
+  std::int64_t written = 0, looked_at = 0;
   while (written < options.length && !watch.interrupted()) {
     const std::string_view bytes = generator.next();
     std::fwrite(bytes.data(), 1, bytes.size(), stdout);
     check(std::fflush(stdout) == 0, "standard output cannot be written");
     ++written;
+    looked_at += generator.looked_at();
   }
   const double seconds = seconds_since(start);
   std::fputc('\n', stdout);
-  if (!options.quiet && written > 0) print_speed(generator.model(), written, seconds);
+  if (options.quiet || written == 0) return;
+  const double mean = static_cast<double>(looked_at) / static_cast<double>(written);
+  print_speed(generator.model(), written, mean, seconds);
 }
 
 }  // namespace
