@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "engine/kernels/reductions.h"
 #include "engine/memory/parallel.h"
+#include "optim/largest_gradient.h"
 
 namespace tritgrad {
 namespace {
@@ -33,6 +34,14 @@ double squared_norm(const Parameter& parameter) {
                         }
                         return sum;
                       });
+}
+
+// Returns the largest magnitude of the gradient as the rule sees it, for rules that read it.
+float largest_for(const TrainedParameter& trained, float gradient_scale) {
+  if (!trained.rule->reads_largest()) return 0.0f;
+  const float largest = gradient_scale * largest_gradient(*trained.parameter);
+  const auto limit = static_cast<float>(trained.group.clip_value);
+  return limit > 0.0f ? std::min(largest, limit) : largest;
 }
 
 [[noreturn]] void refuse_gradient(const Parameter& parameter, std::int64_t step) {
@@ -97,7 +106,7 @@ void Optimizer::apply(TrainedParameter& trained) {
   const Descent descent(
       static_cast<float>(rate),
       RandomKey{seed_, parameter.stream(), static_cast<std::uint32_t>(steps_done_ + 1)});
-  trained.rule->begin({t, descent.key});
+  trained.rule->begin({t, descent.key, largest_for(trained, gradient_scale_)});
   const bool is_watched =
       rate > 0.0 && trained.watch.is_open() && step_is_watched(steps_done_, total_steps_);
   flips_ += ParameterUpdate(trained, descent, eco, gradient_scale_, is_watched).run();

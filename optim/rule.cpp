@@ -9,6 +9,7 @@
 #include "optim/rules/microadam.h"
 #include "optim/rules/normalized.h"
 #include "optim/rules/sgd.h"
+#include "optim/rules/shifted.h"
 #include "optim/rules/sign.h"
 
 namespace tritgrad {
@@ -22,7 +23,8 @@ constexpr Names<RuleKind, kRuleCount> kRuleNames{"rule",
                                                    {RuleKind::kLion, "lion"},
                                                    {RuleKind::kSign, "sign"},
                                                    {RuleKind::kNormalized, "normalized"},
-                                                   {RuleKind::kMicroadam, "microadam"}}}};
+                                                   {RuleKind::kMicroadam, "microadam"},
+                                                   {RuleKind::kShifted, "shifted"}}}};
 
 void check_range(const char* name, double value, double low, double high, bool high_included) {
   const bool ok = value >= low && (high_included ? value <= high : value < high);
@@ -90,6 +92,8 @@ std::unique_ptr<Rule> make_rule(const RuleSpec& spec) {
     case RuleKind::kMicroadam:
       check_microadam(spec);
       return std::make_unique<Microadam>(spec);
+    case RuleKind::kShifted:
+      return std::make_unique<Shifted>();
   }
   fail("rule: unknown rule number ", static_cast<int>(spec.kind));
 }

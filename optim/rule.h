@@ -46,8 +46,9 @@ struct MomentSpec {
 
 // The facts that all chunks of one update share.
 struct RuleStep {
-  std::int64_t t;  // updates of this parameter, this one included
-  RandomKey key;   // for rules that draw numbers
+  std::int64_t t;        // updates of this parameter, this one included
+  RandomKey key;         // for rules that draw numbers
+  float largest = 0.0f;  // magnitude of an element of the gradient, for rules that read it
 };
 
 class Rule {
@@ -90,6 +91,8 @@ class Rule {
   // Returns the moments of each element, at most kMaxMoments.
   virtual std::vector<MomentSpec> moments() const { return {}; }
   virtual WeightReading weight_reading() const { return WeightReading::kNone; }
+  // Returns whether begin() is to know the gradient's largest magnitude.
+  virtual bool reads_largest() const { return false; }
   // Returns how the update under way makes a direction of the gradient alone. If it does, and
   // moments and the weight's format allow it, no direction is written and direct() is not called.
   virtual GradientForm gradient_form() const { return {}; }
@@ -150,8 +153,8 @@ inline RandomKey moment_key(RandomKey key, std::size_t index) {
   return key;
 }
 
-enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam };
-inline constexpr int kRuleCount = 8;
+enum class RuleKind { kSgd, kSgdw, kAdam, kAdamw, kLion, kSign, kNormalized, kMicroadam, kShifted };
+inline constexpr int kRuleCount = 9;
 
 // The way in which the sums over MicroAdam's window become moving averages.
 enum class WindowForm {

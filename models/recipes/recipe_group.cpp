@@ -65,9 +65,9 @@ template <RuleKind... kKinds>
 bool trained_by(const Group& group) {
   return ((group.update.rule.kind == kKinds) || ...);
 }
-template <RuleKind kKind>
+template <RuleKind... kKinds>
 bool not_trained_by(const Group& group) {
-  return group.update.rule.kind != kKind;
+  return !trained_by<kKinds...>(group);
 }
 bool has_feedback(const Group& group) {
   return trained_by<RuleKind::kMicroadam>(group) && group.update.rule.feedback_bits > 0;
@@ -120,7 +120,7 @@ void visit_rule(RuleSpec& rule, const Visitor& visitor) {
   using enum RuleKind;
   constexpr Effect kByMicroadam = trained_by<kMicroadam>;
   visitor("rule", always, rule.kind, parse_rule);
-  visitor("weight_decay", not_trained_by<kNormalized>, rule.weight_decay);
+  visitor("weight_decay", not_trained_by<kNormalized, kShifted>, rule.weight_decay);
   visitor("momentum", trained_by<kSgd, kSgdw, kNormalized>, rule.momentum);
   visitor("dampening", trained_by<kSgd, kSgdw>, rule.dampening);
   visitor("nesterov", trained_by<kSgd, kSgdw>, rule.nesterov);

@@ -117,6 +117,7 @@ std::span<const PassSpec> pass_specs() {
       {"shared8 (normalized)", kNormalized, kShared8, kFp32, kScalar},
       {"shared16 (normalized)", kNormalized, kShared16, kFp32, kScalar},
       {"trits (normalized)", kNormalized, kTrits, kFp32, kScalar},
+      {"wage (shifted/latent8)", kShifted, kLatent8},
       {"eco (normalized/trits, int8, scalar)", kNormalized, kTrits, kInt8, kScalar, kFp32,
        EcoForm::kRescaled, Rounding::kStochastic},
       {"microadam/trits", kMicroadam, kTrits},
@@ -128,7 +129,8 @@ std::span<const PassSpec> pass_specs() {
 
 GroupSpec pass_group(const PassSpec& spec) {
   const bool sgd = spec.rule == RuleKind::kSgd || spec.rule == RuleKind::kSgdw;
-  const bool decays = spec.rule != RuleKind::kNormalized && spec.rule != RuleKind::kSign;
+  const bool decays = spec.rule != RuleKind::kNormalized && spec.rule != RuleKind::kSign &&
+                      spec.rule != RuleKind::kShifted;
   GroupSpec group;
   group.rule.kind = spec.rule;
   group.rule.momentum = sgd ? 0.9 : spec.eco == EcoForm::kOff ? 0.0 : 0.1;
