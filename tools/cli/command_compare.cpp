@@ -159,6 +159,7 @@ void compare_all(const std::vector<ComparisonRequest>& requests, const RunCache&
       }));
       records.back().dataset = dataset_line(dataset, options.train);
       records.back().title = requests[i].title;
+      records.back().published = requests[i].published;
       records.back().command = with_fetches({&requests[i], 1}, requests[i].command);
     });
     if (!talk) continue;

@@ -55,6 +55,14 @@ OrderedJson summary_json(const RecipeSummary& summary) {
   return json;
 }
 
+OrderedJson published_json(const PublishedResult& result) {
+  return {{"name", result.name},
+          {"score", number(result.score)},
+          {"spread", number(result.spread)},
+          {"bytes_per_parameter", number(result.bytes)},
+          {"protocol", result.protocol}};
+}
+
 OrderedJson record_json(const ComparisonRecord& record) {
   const Comparison comparison = compare(record);
   OrderedJson json;
@@ -69,6 +77,9 @@ OrderedJson record_json(const ComparisonRecord& record) {
   json["recipes"] = OrderedJson::array();
   for (const RecipeSummary& summary : comparison.recipes) {
     json["recipes"].push_back(summary_json(summary));
+  }
+  for (const PublishedResult& result : record.published) {
+    json["published"].push_back(published_json(result));
   }
   json["runs"] = OrderedJson::array();
   for (const RunResult& run : record.runs) json["runs"].push_back(OrderedJson::parse(to_json(run)));

@@ -55,6 +55,15 @@ struct WeightBytes {
   std::optional<double> per_weight;
 };
 
+// What others report of the network that a comparison trains. Nothing of it is measured here.
+struct PublishedResult {
+  std::string name;              // of their method
+  double score = 0;              // as tables write it: an accuracy in %
+  std::optional<double> spread;  // likewise; `protocol` says of what
+  std::optional<double> bytes;   // per trained parameter
+  std::string protocol;          // one line: how it came about
+};
+
 struct ComparisonRecord {
   std::string title;    // on the page; empty: the model on the data
   std::string data;     // name of the data set
@@ -64,8 +73,9 @@ struct ComparisonRecord {
   std::string baseline;         // name of the recipe that the others are compared with
   std::vector<Tuning> tunings;  // by recipe, in the order of the runs; empty: rates as they are
   std::vector<RunResult> runs;  // recipes in their order, seeds 1, 2, ... of each
-  std::vector<WeightBytes> weight_bytes;  // by recipe, in the order of the runs
-  std::int64_t tokens_per_epoch = 0;      // that a run is trained on; 0: the data are no text
+  std::vector<WeightBytes> weight_bytes;        // by recipe, in the order of the runs
+  std::int64_t tokens_per_epoch = 0;            // that a run is trained on; 0: the data are no text
+  std::vector<PublishedResult> published = {};  // in the order in which tables show them
 
   // Returns the wall time of all runs, those of the tuning included, whenever they were made.
   double seconds() const;

@@ -105,6 +105,15 @@ Facts definitions_of(const std::vector<ComparisonRecord>& records) {
     facts.entries.emplace_back(with_names(column.heading, base, names),
                                with_names(column.meaning, base, names));
   }
+  const auto is_beside_others = [](const ComparisonRecord& record) {
+    return !record.published.empty();
+  };
+  if (std::any_of(records.begin(), records.end(), is_beside_others)) {
+    facts.entries.emplace_back("published",
+                               "What others report of this network, or of the one named, under the "
+                               "protocol below the table; nothing of it was measured here. Scores "
+                               "of recipes are read once, after the last epoch.");
+  }
   facts.entries.emplace_back("SHA-256 of the weights",
                              "The same command on the same data and instruction set gives the same "
                              "weights, whatever the number of threads.");

@@ -38,6 +38,8 @@ struct SummaryColumn {
   std::function<std::string(const RecipeSummary&)> text;
   std::string_view meaning = {};  // for the definitions of the page; empty: needs none
   bool only_if_known = false;     // tables in which no recipe has a value go without it
+  // In the row of a result that others published; empty: they do not tell.
+  std::function<std::string(const PublishedResult&, const ScoreUnit&)> published = {};
 };
 enum SummaryTable : unsigned { kTerminalTable = 1, kScoreTable = 2, kBytesTable = 4 };
 const std::vector<SummaryColumn>& summary_columns();
@@ -56,7 +58,7 @@ std::string render_terminal_table(const ComparisonRecord& record);
 // its interval.
 PageTable overview_table(const std::vector<ComparisonRecord>& records);
 
-// `which` is kScoreTable or kBytesTable.
+// `which` is kScoreTable or kBytesTable; that of scores also has the rows that others published.
 PageTable summary_table(const Comparison& comparison, SummaryTable which);
 // Shows the validation score at every learning rate that was tried.
 PageTable tuning_table(const ComparisonRecord& record);

@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "engine/check.h"
+#include "engine/text.h"
 #include "models/networks/llama.h"
 #include "models/recipes/recipe.h"
 #include "tools/cli/command_line.h"
@@ -18,6 +21,7 @@ std::string without_outer_spaces(const std::string& text) {
 }
 
 constexpr const char* kTables = "comparison";
+constexpr const char* kPublished = "published";  // tables of a comparison
 
 // Adds the common keys that a comparison lacks; tables such as [set] are joined.
 void add_missing(toml::table& own, const toml::table& common) {
@@ -29,6 +33,46 @@ void add_missing(toml::table& own, const toml::table& common) {
       own.insert(key, node);
     }
   }
+}
+
+PublishedResult read_published(const toml::table& table, const std::string& where) {
+  static const std::vector<std::string> known = {"name", "score", "spread", "bytes", "protocol"};
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    check(std::find(known.begin(), known.end(), name) != known.end(), where, ", line ",
+          key.source().begin.line, ": unknown key '", name, "' of a published result",
+          did_you_mean(name, known));
+  }
+  const std::string place =
+      concat(where, ", the published result in line ", table.source().begin.line, ": ");
+  const auto text = [&](const char* key) {
+    const auto value = table[key].value<std::string>();
+    check(value && !value->empty() && value->find('\n') == std::string::npos, place, key,
+          " is no line of text; write ", key, " = \"...\"");
+    return *value;
+  };
+  const auto number = [&](const char* key) {
+    const auto value = table[key].is_number() ? table[key].value<double>() : std::nullopt;
+    check(value ? *value >= 0.0 && *value < 1e30 : !table.contains(key), place, key,
+          " is no number from 0 on; write ", key, " = 1.5, say");
+    return value;
+  };
+  const std::optional<double> score = number("score");
+  check(score.has_value(), place, "score is missing; write it as tables do, an accuracy in %");
+  return {text("name"), *score, number("spread"), number("bytes"), text("protocol")};
+}
+
+std::vector<PublishedResult> published_beside(const toml::table& comparison,
+                                              const std::string& where) {
+  std::vector<PublishedResult> results;
+  const toml::node* node = comparison.get(kPublished);
+  if (node == nullptr) return results;
+  check(node->is_array_of_tables(), where, ", line ", node->source().begin.line,
+        ": published is no list of tables; write one [[comparison.published]] for each result");
+  for (const toml::node& each : *node->as_array()) {
+    results.push_back(read_published(*each.as_table(), where));
+  }
+  return results;
 }
 
 ComparisonRequest read_comparison(const toml::table& table, const std::string& where,
@@ -116,9 +160,12 @@ std::vector<ComparisonRequest> read_plan(const std::string& path, const std::str
   common.erase(kTables);
   std::vector<ComparisonRequest> requests;
   for (const toml::node& node : *tables) {
-    toml::table table = *node.as_table();
+    std::vector<PublishedResult> published = published_beside(*node.as_table(), where);
+    toml::table table = *node.as_table();  // a copy, which knows no lines of tables
+    table.erase(kPublished);
     add_missing(table, common);
     requests.push_back(read_comparison(table, where, node.source().begin.line, cache));
+    requests.back().published = std::move(published);
   }
   return requests;
 }

@@ -15,10 +15,11 @@ namespace tritgrad {
 
 struct ComparisonRequest {
   CommonOptions common;
-  std::string title;          // on the page; empty: the model on the data
-  ComparisonOptions options;  // `train` is common.train, filled in by prepare()
-  std::string command;        // repeats the comparison when typed into a shell
-  std::string where;          // plan and line; empty where the command line asks
+  std::string title;                       // on the page; empty: the model on the data
+  ComparisonOptions options;               // `train` is common.train, filled in by prepare()
+  std::vector<PublishedResult> published;  // of a plan
+  std::string command;                     // repeats the comparison when typed into a shell
+  std::string where;                       // plan and line; empty where the command line asks
 };
 
 // Adds --data to --tune-epochs, and --title, bound to the request, which must outlive `app`.
@@ -34,7 +35,8 @@ void prepare(ComparisonRequest& request, const CLI::App& app);
 // Reads the [[comparison]] tables of FILE.toml, in their order; their keys are names of options.
 // Keys above the first table are those of every comparison that has none of its own. Options that
 // concern the whole program (threads, json, quiet, cache, config) are refused; `cache` is that of
-// the command line. Throws Error with file and line.
+// the command line. Tables [[comparison.published]] are what others report (PublishedResult): name,
+// score, protocol, and where they are known spread and bytes. Throws Error with file and line.
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache);
 
 }  // namespace tritgrad

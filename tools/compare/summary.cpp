@@ -212,6 +212,7 @@ Comparison compare(const ComparisonRecord& record) {
       summary.tokens_per_second = tokens_per_second(record, summary.recipe);
     }
   }
+  comparison.published = record.published;
   return comparison;
 }
 
@@ -238,12 +239,17 @@ std::vector<std::size_t> pareto_front(const Comparison& comparison) {
   return front;
 }
 
+std::string row_name(const PublishedResult& result) { return result.name + " (published)"; }
+
 std::vector<std::string> footnotes(const Comparison& comparison) {
   std::vector<std::string> notes;
   for (const RecipeSummary& summary : comparison.recipes) {
     if (summary.warned == 0) continue;
     notes.push_back(concat(kFootnoteMark, " ", summary.recipe, ", warned of in ", summary.warned,
                            " of ", counted(summary.seeds, "seed"), ": ", summary.warning));
+  }
+  for (const PublishedResult& result : comparison.published) {
+    notes.push_back(concat(row_name(result), ": ", result.protocol));
   }
   return notes;
 }

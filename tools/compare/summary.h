@@ -81,12 +81,14 @@ struct Comparison {
   ScoreUnit unit;
   std::string baseline;
   std::vector<RecipeSummary> recipes;  // baseline first, then in order of first appearance
+  std::vector<PublishedResult> published = {};
 };
 
 // Compares with `baseline`, or with the first recipe where no run is of that name.
 Comparison compare(const std::vector<RunResult>& runs, const std::string& baseline);
 // Compares the runs of the record with its baseline, and adds what the record knows of each recipe:
-// how it was tuned, the bytes of its matrices, the tokens of a text that it trains on in a second.
+// how it was tuned, the bytes of its matrices, the tokens of a text that it trains on in a second;
+// and what others published.
 Comparison compare(const ComparisonRecord& record);
 
 // Returns the recipes, as places in comparison.recipes, for which no other has a better mean
@@ -96,7 +98,10 @@ std::vector<std::size_t> pareto_front(const Comparison& comparison);
 
 // Marks the name of a recipe that has a footnote.
 inline constexpr const char* kFootnoteMark = "*";
-// Returns the notes below a table: one for each recipe that trained with a warning.
+// Returns the name of the row of a result that others published.
+std::string row_name(const PublishedResult& result);
+// Returns the notes below a table: one for each recipe that trained with a warning, and one for
+// each row that others published, with its protocol.
 std::vector<std::string> footnotes(const Comparison& comparison);
 
 std::string describe(const Estimate& score, const ScoreUnit& unit);     // "98.56 ± 0.07"

@@ -49,6 +49,15 @@ std::string difference_text(SummaryRow row) {
   return row.delta_interval ? fmt::format("{} ({})", delta, interval_text(row)) : delta;
 }
 
+std::string published_score(const PublishedResult& result, const ScoreUnit& unit) {
+  const std::string score = fixed(result.score, unit.decimals);
+  return result.spread ? score + " ± " + fixed(*result.spread, unit.decimals) : score;
+}
+
+std::string published_bytes(const PublishedResult& result, const ScoreUnit&) {
+  return result.bytes ? fixed(*result.bytes, 2) : kMissing;
+}
+
 constexpr unsigned kAllTables = kTerminalTable | kScoreTable | kBytesTable;
 constexpr unsigned kNotOfBytes = kTerminalTable | kScoreTable;
 
@@ -57,12 +66,14 @@ std::vector<SummaryColumn> score_columns() {
       {"recipe", "", kAllTables,
        [](SummaryRow row) {
          return row.recipe + (row.warned > 0 ? std::string(" ") + kFootnoteMark : "");
-       }},
+       },
+       "", false, [](const PublishedResult& result, const ScoreUnit&) { return row_name(result); }},
       {"seeds", "", kScoreTable, [](SummaryRow row) { return std::to_string(row.seeds); }},
       {"{score}", "", kNotOfBytes, [](SummaryRow row) { return score_text(row); },
        "Mean over seeds ± sample standard deviation over seeds; with one cross-validated seed, "
        "over its folds. Seeds share their test rows, so that this is not the uncertainty of the "
-       "score on other data."},
+       "score on other data.",
+       false, published_score},
       {"Δ {base}", "", kNotOfBytes, delta_text, "The score minus that of {base}, in {difference}."},
       {"95 % interval", "", kNotOfBytes, interval_text,
        "Where that difference lies with 95 % confidence, from the scatter of both sides' seeds "
@@ -78,7 +89,8 @@ std::vector<SummaryColumn> byte_columns() {
   columns.push_back(
       {kBytesPerParameter, "total", kAllTables, bytes_cell(&BytesPerParameter::total),
        "Everything that is kept while training, divided by the number of trained parameters: the "
-       "sum of weights, scales, residual, moments and gradients."});
+       "sum of weights, scales, residual, moments and gradients.",
+       false, published_bytes});
   columns.push_back(
       {"of matrices alone", "", kBytesTable,
        cell_of(&RecipeSummary::bytes_per_weight, [](double v) { return fixed(v, 2); }),
@@ -133,6 +145,15 @@ std::vector<SummaryColumn> columns_of(const Comparison& comparison, SummaryTable
     }
   }
   return columns;
+}
+
+std::vector<std::string> published_row(const PublishedResult& result, const ScoreUnit& unit,
+                                       const std::vector<SummaryColumn>& columns) {
+  std::vector<std::string> row;
+  for (const SummaryColumn& column : columns) {
+    row.push_back(column.published ? column.published(result, unit) : kMissing);
+  }
+  return row;
 }
 
 // Returns the cells of runs_table() from the test score on.
@@ -221,6 +242,10 @@ PageTable summary_table(const Comparison& comparison, SummaryTable which) {
     // The footnotes stand below the table of scores.
     if (which == kBytesTable) row.front() = summary.recipe;
     if (summary.is_baseline) table.emphasised = row.front();
+  }
+  if (which == kBytesTable) return table;
+  for (const PublishedResult& result : comparison.published) {
+    table.rows.push_back(published_row(result, comparison.unit, columns));
   }
   return table;
 }

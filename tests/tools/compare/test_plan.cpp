@@ -131,6 +131,75 @@ TEST_CASE("plan: that of RESULTS.md fits the data that it names") {
   }
 }
 
+TEST_CASE("plan: that of RESULTS_PEERS.md fits its data, and stands beside what was published") {
+  const std::map<std::string, ModelInput> inputs = {{"mnist", {784, {28, 28, 1}}},
+                                                    {"fashion-mnist", {784, {28, 28, 1}}},
+                                                    {"cifar10", {3 * 1024, {32, 32, 3}}}};
+  for (const ComparisonRequest& request : read_plan(TRITGRAD_SOURCE_DIR "/tools/peers.toml", "")) {
+    CAPTURE(request.where);
+    const std::int64_t side = request.options.train.resize;
+    const ModelInput input =
+        side > 0 ? ModelInput{side * side, {side, side, 1}} : inputs.at(request.common.train.data);
+    for (const std::string& recipe : request.options.recipes) {
+      CHECK_NOTHROW(plan_model(request.options.train.model, input, 10, load_recipe(recipe)));
+    }
+    REQUIRE(request.published.size() >= 2);
+    for (const PublishedResult& result : request.published) {
+      CHECK(result.score > 50.0);  // in %
+      CHECK(result.score < 100.0);
+    }
+  }
+}
+
+TEST_CASE("plan: what others published has rows of its own in the page and in the JSON") {
+  const TempDir folder;
+  folder.write("plan.toml",
+               "epochs = 1\nrecipes = [\"fp32\", \"latent8\"]\nmodel = \"mlp:4\"\nseeds = 1\n"
+               "[[comparison]]\ndata = \"iris\"\n"
+               "[[comparison.published]]\nname = \"Theirs\"\nscore = 96\nspread = 0.5\n"
+               "bytes = 4\nprotocol = \"the best of ten\"\n"
+               "[[comparison.published]]\nname = \"Others\"\nscore = 95.5\n"
+               "protocol = \"once\"\n"
+               "[[comparison]]\ndata = \"wine\"\n");
+  const Result result =
+      run("compare --plan " + (folder / "plan.toml").string() + " --cache " +
+          (folder / "cache").string() + " --report " + (folder / "page.md").string() + " --json " +
+          (folder / "out.json").string());
+  REQUIRE(result.exit_code == 0);
+  CHECK(contains(result.out, "Theirs (published)"));
+  const std::string page = read_text(folder / "page.md");
+  CHECK(contains(page, "| Theirs (published) | – | 96.00 ± 0.50 |"));
+  CHECK(contains(page, "Theirs (published): the best of ten\n"));
+  CHECK(contains(page, "| Others (published) | – | 95.50 |"));
+  const Json json = Json::parse(read_text(folder / "out.json"))["comparisons"];
+  CHECK(json[0]["published"] == Json::parse(R"([{"name": "Theirs", "score": 96.0, "spread": 0.5,
+                         "bytes_per_parameter": 4.0, "protocol": "the best of ten"},
+                        {"name": "Others", "score": 95.5, "spread": null,
+                         "bytes_per_parameter": null, "protocol": "once"}])"));
+  CHECK(json[0]["recipes"].size() == 2);
+  CHECK_FALSE(json[1].contains("published"));
+}
+
+TEST_CASE("plan: a published result is refused with its line") {
+  const auto refused = [](const std::string& keys, const std::string& part) {
+    check_plan_refused("[[comparison]]\ndata = \"iris\"\n[[comparison.published]]\n" + keys, part);
+  };
+  refused("name = \"a\"\nscore = 1\nprotocl = \"p\"\n",
+          "line 6: unknown key 'protocl' of a published result; did you mean 'protocol'");
+  refused("name = \"a\"\nprotocol = \"p\"\n", "the published result in line 3: score is missing");
+  refused("name = \"a\"\nscore = \"1\"\nprotocol = \"p\"\n", "score is no number from 0 on");
+  refused("name = \"a\"\nscore = 1\nspread = -1\nprotocol = \"p\"\n",
+          "spread is no number from 0 on");
+  refused("name = \"a\"\nscore = 1\nbytes = nan\nprotocol = \"p\"\n",
+          "bytes is no number from 0 on");
+  refused("score = 1\nprotocol = \"p\"\n", "name is no line of text");
+  refused("name = \"a\"\nscore = 1\n", "protocol is no line of text");
+  refused("name = \"a\"\nscore = 1\nprotocol = \"p\\nq\"\n", "protocol is no line of text");
+  check_plan_refused("[[comparison]]\npublished = 5\n", "line 2: published is no list of tables");
+  check_plan_refused("[[published]]\nname = \"a\"\n[[comparison]]\ndata = \"iris\"\n",
+                     "unknown key 'published'");
+}
+
 TEST_CASE("plan: the recipes of the publications' claims take the bytes that those count") {
   // Of a weight, with gradients where a recipe keeps them. Fp8 has a bf16 scale for each row of 128
   // or 256: at most 2 / 128 more. Ours of 8-bit moments: 2 / 32 each.

@@ -351,6 +351,25 @@ TEST_CASE("report: a comparison has its title; different baselines have no overv
   CHECK(contains(page(same), "| mnist, mlp:512,512 | A claim |"));
 }
 
+TEST_CASE("report: rows that others published, and their protocol below the table") {
+  Report report = report_of(two_recipes());
+  const std::string before = render_markdown(make_page(report), "r");
+  CHECK_FALSE(contains(before, "published"));
+  report.records[0].published = {{"Theirs <b>", 97.361, 0.2, std::nullopt, "best of ten & more"}};
+  const std::string html = render_html(make_page(report));
+  CHECK(markup_error(html) == "");
+  CHECK(contains(html, "Theirs &lt;b&gt; (published)<"));
+  CHECK(contains(html, "97.36 ± 0.20"));
+  CHECK(contains(html, "best of ten &amp; more"));
+  CHECK(contains(html, "nothing of it was measured here"));
+  // A row of the score's table alone, and no part of any conclusion or difference.
+  const Comparison comparison = compare(report.records[0]);
+  CHECK(summary_table(comparison, kScoreTable).rows.size() == 3);
+  CHECK(summary_table(comparison, kBytesTable).rows.size() == 2);
+  CHECK(conclusion(comparison) == conclusion(compare(two_recipes(), "master")));
+  CHECK(differences(comparison) == differences(compare(two_recipes(), "master")));
+}
+
 TEST_CASE("markup checker: finds what it is there to find") {
   CHECK(markup_error("<p>a<br/>b</p>") == "");
   CHECK(markup_error("<p><b></p></b>") != "");
