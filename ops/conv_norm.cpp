@@ -12,6 +12,7 @@
 #include "ops/norm_columns.h"
 #include "ops/pool.h"
 #include "ops/products/convolution_gradient.h"
+#include "ops/products/fine_convolution.h"
 #include "ops/products/integer_linear.h"
 
 namespace tritgrad {
@@ -335,9 +336,9 @@ void sum_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy, doubl
 
 // dz as both products read it.
 struct RoundedGradient {
-  BorderedImages images;  // times E
-  float* line_scales;     // E, once for each pixel of a line
-  DepthCodes depth;       // times the scales of x's images
+  FineImages fine;     // times E
+  float* line_scales;  // E, once for each pixel of a line
+  DepthCodes depth;    // times the scales of x's images
 };
 
 // Sets the scales of both from bounds of dz.
@@ -359,7 +360,7 @@ void set_scales(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
       most = larger_magnitude(most, bound * std::abs(dz.line_scales[j]));
       largest[i * n + j] = bound * c.x.images.scales[i];
     }
-    dz.images.scales[i] = most;
+    dz.fine.images.scales[i] = most;
   }
   dz.depth.set_scales(largest);
 }
@@ -399,8 +400,8 @@ void round_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
   const std::int64_t line_numbers = c.image().width * c.channels();
   const bool wants_dx = c.x.wants_grad();
   for_each_image(tape, c, [&](std::int64_t image, const BandScratch& s) {
-    const float largest = dz.images.scales[image];
-    dz.images.scales[image] = scale_of(largest);
+    const float largest = dz.fine.images.scales[image];
+    dz.fine.images.scales[image] = scale_of(largest);
     c.for_each_band([&](std::int64_t first, std::int64_t lines) {
       const std::int64_t top = c.pools ? 2 * first : first;
       const bool is_last = first + lines == c.out().height;
@@ -408,9 +409,12 @@ void round_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
           (c.pools ? 2 * lines : lines) + (is_last ? c.dropped_lines() : 0);
       make_gradient(c, dy, image, first, lines, all_lines, s);
       for (std::int64_t i = 0; wants_dx && i < all_lines; ++i) {
-        kernels().products.quantize_int8(dz.images.line(image, top + i),
-                                         s.all_dy + i * line_numbers, dz.line_scales,
-                                         inverse_scale(largest), line_numbers);
+        const float* numbers = s.all_dy + i * line_numbers;
+        std::int8_t* codes = dz.fine.images.line(image, top + i);
+        kernels().products.quantize_int8(codes, numbers, dz.line_scales, inverse_scale(largest),
+                                         line_numbers);
+        kernels().products.quantize_rests(dz.fine.rests.line(image, top + i), codes, numbers,
+                                          dz.line_scales, inverse_scale(largest), line_numbers);
       }
       dz.depth.quantize_lines(image, top, all_lines, s.all_dy, c.x.images.scales[image]);
     });
@@ -418,7 +422,10 @@ void round_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
 }
 
 RoundedGradient allocate_rounded(Tape& tape, const ConvNorm& c) {
-  RoundedGradient dz{allocate_images(tape, c.image(), c.z.images, c.x.images.border, false),
+  const auto allocate = [&] {
+    return allocate_images(tape, c.image(), c.z.images, c.x.images.border, /*keep=*/false);
+  };
+  RoundedGradient dz{{allocate(), allocate()},
                      tape.allocate_scratch<float>(c.image().width * c.channels()),
                      allocate_depth_codes(tape, c.image(), c.z.images)};
   c.w.scale->storage().decode_rows(0, c.w.outputs, dz.line_scales);
@@ -427,18 +434,12 @@ RoundedGradient allocate_rounded(Tape& tape, const ConvNorm& c) {
 }
 
 // Writes dx as levels.
-void backward_input(Tape& tape, const ConvNorm& c, const BorderedImages& dz) {
+void backward_input(Tape& tape, const ConvNorm& c, const FineImages& dz) {
   const GradientTarget target = tape.target(c.x.var);
   check(target.fresh, "conv_norm: two ops read one activation in int8; give one of them floats");
   ImageLevels dx = c.x.gradient;
   dx.levels = reinterpret_cast<std::int16_t*>(target.grad.data);
-  const int shift = shift_for(c.size * c.size * c.channels());
-  for (std::int64_t i = 0; i < dx.images; ++i) {
-    dx.factors[i] = dz.scales[i] * static_cast<float>(1 << shift);
-    start_range(dx, i);
-  }
-  const WindowPanels panels = pack_mirrored_windows(tape, c.w, c.size);
-  convolve_images(tape, dz, panels, [&](const WindowSums& s) { narrow_stretch(dx, s, shift); });
+  convolve_finely(tape, dz, pack_mirrored_windows(tape, c.w, c.size), dx);
 }
 
 void backward(Tape& tape, const ConvNorm& c, const ImageLevels& levels, const Tensor& floats) {
@@ -451,7 +452,7 @@ void backward(Tape& tape, const ConvNorm& c, const ImageLevels& levels, const Te
   sum_gradient(tape, c, dy, dz_z);
   set_scales(tape, c, dy, dz);
   round_gradient(tape, c, dy, dz);
-  if (c.x.wants_grad()) backward_input(tape, c, dz.images);
+  if (c.x.wants_grad()) backward_input(tape, c, dz.fine);
   convolution_backward_weight(tape, c.w, c.size, c.x.images, dz.depth, dz_z);
 }
 
@@ -468,6 +469,10 @@ LinearOperands check_operands(const ImageVar& x, Window window, Parameter& weigh
         window.size, " x ", window.size, " pixels of ", x.images.image.channels, " channels have ",
         window.size * window.size * x.images.image.channels, " numbers");
   check_integers("conv_norm", w);
+  const std::int64_t most = kLongestFineSum / (window.size * window.size);
+  check(w.outputs <= most, "conv_norm: '", weight.name(), "' has ", w.outputs,
+        " outputs; in int8 windows of ", window.size, " x ", window.size, " pixels have at most ",
+        most, "; use --compute fp32");
   const Shape z{x.images.rows(), w.outputs};
   check_batch_norm(z, norm);
   check_batch(z);

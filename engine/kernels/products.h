@@ -48,6 +48,9 @@ struct PanelDepth {
   std::int64_t a_stride = 0, panel_stride = 0;
 };
 
+// Units of the rest of a number that was rounded to int8, in one of its codes: half a code is 127.
+inline constexpr std::int32_t kFiner = 254;
+
 struct ProductKernels {
   // The dense product (Eigen), on the calling thread. With m, n <= 256 and any k it needs less than
   // 2 MiB of stack and no heap.
@@ -59,12 +62,20 @@ struct ProductKernels {
   // rounded to nearest, ties to even. Null factors are ones. NaN may give any code.
   void (*quantize_int8)(std::int8_t* codes, const float* x, const float* factors, float inverse,
                         std::int64_t n);
+  // rests[i] is what codes[i] leaves of it: (x[i] * factors[i] * inverse - codes[i]) * kFiner,
+  // clipped to +-127 and rounded to nearest. NaN and infinity may give any.
+  void (*quantize_rests)(std::int8_t* rests, const std::int8_t* codes, const float* x,
+                         const float* factors, float inverse, std::int64_t n);
   // Columns of x become rows of codes: codes[c ld + r] is the code of x[r ld_x + c] factors[r]
   // inverse[c], multiplied and rounded as quantize_int8 does. For r from `rows` to the next
   // multiple of four it is 0.
   void (*quantize_columns)(std::int8_t* codes, std::int64_t ld, const float* x, std::int64_t ld_x,
                            const float* factors, const float* inverse, std::int64_t rows,
                            std::int64_t columns);
+  // Returns the largest magnitude of sums[r ld + i] - corrections[r], each within 31 bits, over
+  // `rows` rows of n.
+  std::int32_t (*largest_sum)(const std::int32_t* sums, std::int64_t ld,
+                              const std::int32_t* corrections, std::int64_t rows, std::int64_t n);
   // Returns the largest magnitude of x[i] * factors[i]; a NaN wins.
   float (*max_abs_product)(const float* x, const float* factors, std::int64_t n);
   // largest[i] = max(largest[i], |factors[r] * x[r ld + i]|) over `rows` rows; a NaN, once there,

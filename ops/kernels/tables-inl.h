@@ -14,7 +14,9 @@ namespace {
 constexpr ProductKernels kProducts = {
     .gemm = gemm,
     .quantize_int8 = wide::quantize_int8,
+    .quantize_rests = quantize_rests,
     .quantize_columns = quantize_columns,
+    .largest_sum = largest_sum,
     .max_abs_product = max_abs_product,
     .raise_max_abs = raise_max_abs,
     .any_negative = any_negative,

@@ -1,12 +1,12 @@
 // Images of 16-bit levels with a factor each: what convolutions in integers leave, forward and
 // backward, of their sums of 32 bits.
 //
-// A sum of d products of a code and a trit is at most 127 d. So many of its last bits are rounded
-// off that this fits 16 bits, 2^k >= 127 d / 32767: none of up to 258 products, and with 9 c of
-// them far less than the codes have been rounded by. Half a unit in each of d codes, two thirds of
-// which count, has a standard deviation of sqrt(d / 18); 2^k, rounded up to a power of two, of at
-// most 2 x 127 d / 32767 / sqrt(12). That is a fifth of it with 128 channels, and less than half
-// with 512.
+// Forward, a sum of d products of a code and a trit is at most 127 d. So many of its last bits are
+// rounded off that this fits 16 bits, 2^k >= 127 d / 32767: none of up to 258 products, and with 9
+// c of them far less than the codes have been rounded by. Half a unit in each of d codes, two
+// thirds of which count, has a standard deviation of sqrt(d / 18); 2^k, rounded up to a power of
+// two, of at most 2 x 127 d / 32767 / sqrt(12). That is a fifth of it with 128 channels, and less
+// than half with 512. Backward, see ops/products/fine_convolution.h.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +33,11 @@ struct ImageLevels {
   }
 };
 
-// Returns the bits to be rounded off of sums of `depth` products.
-inline int shift_for(std::int64_t depth) {
+// Returns the bits to be rounded off of sums of `depth` products with a number of at most
+// `largest`.
+inline int shift_for(std::int64_t depth, std::int64_t largest = kLargestCode) {
   int shift = 0;
-  while ((kLargestCode * depth + ((1 << shift) >> 1)) >> shift > 32767) ++shift;
+  while ((largest * depth + ((1 << shift) >> 1)) >> shift > 32767) ++shift;
   return shift;
 }
 

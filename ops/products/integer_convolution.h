@@ -2,8 +2,8 @@
 // panels of trits.
 //
 //     forward  x, each image by its own absmax / 127, with the trits of W
-//     dx       dy E, each image by its own absmax / 127, with the trits mirrored in height and
-//              width and transposed (E: the scales of W)
+//     dx       dy E in 16 bits (ops/products/fine_convolution.h), with the trits mirrored in
+//              height and width and transposed (E: the scales of W)
 //
 // Of a line of pixels, every line of the windows is one product with a panel, whose rows begin a
 // pixel apart and overlap. Sums are of 32 bits and exact, so the bits depend neither on the
@@ -52,23 +52,26 @@ struct WindowSums {
 // Pixels of a line whose sums stay in the first cache.
 inline constexpr std::int64_t kStretch = 64;
 
-// Calls done(WindowSums) for all stretches of an image, panel by panel, from the top.
-template <typename Done>
-void convolve_image(const BorderedImages& x, const WindowPanels& w, std::int64_t image,
-                    const std::int32_t* corrections, const Done& done) {
-  alignas(kAlignment) std::array<std::int32_t, kStretch * kPanelColumns> sums;
+// Sets the sums of a stretch to those of x's codes, or adds them.
+inline void multiply_stretch(const BorderedImages& x, const WindowPanels& w, const WindowSums& s,
+                             std::int32_t* sums, bool add) {
   const PanelDepth depth(w.groups(), w.size, x.line_bytes(), w.panel_bytes());
+  kernels().products.multiply_panel(sums, kPanelColumns, x.window(s.image, s.line, s.column),
+                                    w.channels, s.pixels, s.n, w.at(s.first, 0), depth,
+                                    PanelRange::kTrits, add, {});
+}
+
+// Calls body(WindowSums without sums) for all stretches of an image, panel by panel, from the top.
+template <typename Body>
+void for_each_stretch(const ImageShape& image, const WindowPanels& w, std::int64_t index,
+                      const std::int32_t* corrections, const Body& body) {
   for (std::int64_t first = 0; first < w.outputs; first += kPanelColumns) {
     const std::int64_t n = std::min(kPanelColumns, w.outputs - first);
-    for (std::int64_t line = 0; line < x.image.height; ++line) {
-      for (std::int64_t column = 0; column < x.image.width; column += kStretch) {
-        const std::int64_t pixels = std::min(kStretch, x.image.width - column);
-        kernels().products.multiply_panel(sums.data(), kPanelColumns, x.window(image, line, column),
-                                          w.channels, pixels, n, w.at(first, 0), depth,
-                                          PanelRange::kTrits,
-                                          /*add=*/false, {});
-        done(WindowSums{image, line, column, pixels, first, n, sums.data(),
-                        corrections + line * x.image.width + column});
+    for (std::int64_t line = 0; line < image.height; ++line) {
+      for (std::int64_t column = 0; column < image.width; column += kStretch) {
+        body(WindowSums{index, line, column, std::min(kStretch, image.width - column), first, n,
+                        nullptr,
+                        corrections + (index * image.height + line) * image.width + column});
       }
     }
   }
@@ -78,10 +81,14 @@ void convolve_image(const BorderedImages& x, const WindowPanels& w, std::int64_t
 template <typename Done>
 void convolve_images(Tape& tape, const BorderedImages& x, const WindowPanels& w, const Done& done) {
   const std::int32_t* corrections = sum_windows(tape, x);
-  const std::int64_t pixels = x.image.pixels();
-  parallel_pieces(x.images, 1, pixels * w.outputs * w.size * w.depth(),
-                  [&](std::int64_t image, std::int64_t) {
-                    convolve_image(x, w, image, corrections + image * pixels, done);
+  parallel_pieces(x.images, 1, x.image.pixels() * w.outputs * w.size * w.depth(),
+                  [&](std::int64_t index, std::int64_t) {
+                    alignas(kAlignment) std::array<std::int32_t, kStretch * kPanelColumns> sums;
+                    for_each_stretch(x.image, w, index, corrections, [&](WindowSums s) {
+                      multiply_stretch(x, w, s, sums.data(), /*add=*/false);
+                      s.sums = sums.data();
+                      done(s);
+                    });
                   });
 }
 

@@ -24,6 +24,30 @@ void quantize_int8(std::int8_t* __restrict codes, const float* __restrict x,
   }
 }
 
+void quantize_rests(std::int8_t* __restrict rests, const std::int8_t* __restrict codes,
+                    const float* __restrict x, const float* __restrict factors, float inverse,
+                    std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float level = x[i] * factors[i] * inverse - static_cast<float>(codes[i]);
+    const float finer = level * static_cast<float>(kFiner);
+    const float below = finer < 127.0f ? finer : 127.0f;
+    rests[i] = static_cast<std::int8_t>(round_to_int(below > -127.0f ? below : -127.0f));
+  }
+}
+
+std::int32_t largest_sum(const std::int32_t* __restrict sums, std::int64_t ld,
+                         const std::int32_t* __restrict corrections, std::int64_t rows,
+                         std::int64_t n) {
+  std::int32_t largest = 0;
+  for (std::int64_t r = 0; r < rows; ++r, sums += ld) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int32_t sum = sums[i] - corrections[r], magnitude = sum < 0 ? -sum : sum;
+      largest = magnitude > largest ? magnitude : largest;
+    }
+  }
+  return largest;
+}
+
 float max_abs_product(const float* __restrict x, const float* __restrict factors, std::int64_t n) {
   // The order of magnitudes is that of their bits, and NaN comes last.
   int largest = 0;

@@ -252,9 +252,18 @@ TEST_CASE("kernel integers: quantiser, sums, largest magnitudes and trits equal 
       table.products.quantize_int8(products.actual.data(), numbers->data(), factors.data(), 211.0f,
                                    n);
       REQUIRE(same_bits(products.expected, products.actual, n));
+      Twins<std::int8_t> rests(n, offset);
+      reference_kernels().products.quantize_rests(rests.expected.data(), products.actual.data(),
+                                                  numbers->data(), factors.data(), 211.0f, n);
+      table.products.quantize_rests(rests.actual.data(), products.actual.data(), numbers->data(),
+                                    factors.data(), 211.0f, n);
+      REQUIRE(same_bits(rests.expected, rests.actual, n));
       for (std::int64_t i = 0; i < n; ++i) {
-        const float exact = std::clamp((*numbers)[i] * factors[i] * 211.0f, -127.0f, 127.0f);
-        REQUIRE(products.actual[i] == static_cast<std::int8_t>(std::nearbyint(exact)));
+        const float level = (*numbers)[i] * factors[i] * 211.0f;
+        const auto code = static_cast<float>(products.actual[i]);
+        REQUIRE(code == std::nearbyint(std::clamp(level, -127.0f, 127.0f)));
+        const float rest = std::clamp((level - code) * 254.0f, -127.0f, 127.0f);
+        REQUIRE(rests.actual[i] == static_cast<std::int8_t>(std::nearbyint(rest)));
       }
     }
     for (Guarded<float>* numbers : {&usual, &any}) {

@@ -41,9 +41,14 @@ TEST_CASE("kernel levels: sums are narrowed to nearest, halves up") {
       table.layers.narrow_sums(out.actual.data(), n, sums.data(), ld, corrections.data(), shift,
                                kRows, n);
       REQUIRE(same_bits(out.expected, out.actual, kRows * n));
+      double most = 0.0;
       for (std::int64_t i = 0; i < kRows * n; ++i) {
         const double sum = sums[i / n * ld + i % n] - corrections[i / n];
         REQUIRE(out.actual[i] == std::floor(sum / (1 << shift) + 0.5));
+        most = std::max(most, std::abs(sum));
+      }
+      for (const KernelTables* each : {&table, &reference_kernels()}) {
+        REQUIRE(each->products.largest_sum(sums.data(), ld, corrections.data(), kRows, n) == most);
       }
     }
   });
