@@ -10,6 +10,6 @@ struct Trajectory {
   const char* integer;  // every recipe whose products are of integers
   const char* flash;    // updates in the formats of FlashOptim
 };
-inline constexpr Trajectory kTrajectory{"332770c2392b8142", "221720436b85b280"};
+inline constexpr Trajectory kTrajectory{"c96e4764a0e423fd", "221720436b85b280"};
 
 }  // namespace tritgrad
