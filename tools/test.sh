@@ -5,29 +5,33 @@
 # tests of threads with the thread sanitizer, and the fuzzers, which run for a minute; clang-format reads all files,
 # clang-tidy those that were changed last, for three minutes.
 # --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
-# thread sanitizer, fuzzers of a million inputs, clang-tidy on all files, `pip install` with its own compile, and, on
-# bare machines with Debian 12 and 13, both commands of README and the Debian package.
+# thread sanitizer, ten minutes of torture.sh and five of soak.sh (SOAK=MINUTES), fuzzers of a million inputs, clang-tidy on
+# all files, `pip install` with its own compile, and, on bare machines with Debian 12 and 13, both commands of README and the
+# Debian package. Each part says how many seconds it took, its build included.
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 source tools/scripts/setup.sh
 
 extended=false
+torture=2
 case ${1-} in
   '') ;;
-  --extended) extended=true ;;
+  --extended) extended=true torture=10 ;;
   *) stop "unknown argument '$1', expected nothing or --extended" ;;
 esac
 unset TRITGRAD_ISA
 
 passed=0
 failed=0
+counted=0
 
-# count NAME PASSED FAILED: adds to the sums and says so.
+# count NAME PASSED FAILED: adds to the sums and says so, with the seconds since the last time.
 count() {
   passed=$((passed + $2))
   failed=$((failed + $3))
-  say "$1: $2 passed, $3 failed"
+  say "$1: $2 passed, $3 failed, $((SECONDS - counted)) s"
+  counted=$SECONDS
 }
 
 # Reads a JUnit file of ctest; prints how many passed and failed. A test file counts with its test
@@ -151,6 +155,7 @@ run_clang() {
 }
 
 run_extended() {
+  check "soak" bash tools/scripts/soak.sh "${SOAK:-5}"
   build_and_test clang
   build_and_test debug
   build_and_test portable
@@ -191,7 +196,7 @@ if build release; then
     TRITGRAD_ISA=$isa run_tests "release, TRITGRAD_ISA=$isa" release --label-regex '^(engine|ops|optim|models)$'
   done
   # Alone, as what it does takes time by the clock.
-  check "torture" bash tools/scripts/torture.sh "${TORTURE:-2}"
+  check "torture" bash tools/scripts/torture.sh "${TORTURE:-$torture}"
   tail -n 1 build/check.log
 else
   count "build of release" 0 1
