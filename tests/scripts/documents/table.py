@@ -21,7 +21,7 @@ QUICK = (
     (r"(train|compare) (?!.*(--epochs|--resume|--plan))", r"\1 --epochs 1 "),
     (r"(train|compare) (?=.*llama)(?!.*--epoch-tokens)", r"\1 --epoch-tokens 500 "),
     (r"compare (?!.*(--seeds|--plan))", "compare --seeds 1 "),
-    (r"--(epochs|seeds|rounds|tune-epochs) [0-9]+", r"--\1 1"), (r"--tune [0-9]+", "--tune 2"),
+    (r"--(epochs|seeds|rounds|tune) [0-9]+", r"--\1 1"), (r" --tune-epochs [0-9]+", ""),
     (r"--epoch-tokens [0-9]+", "--epoch-tokens 500"), (r"--length [0-9]+", "--length 5"),
     (r"--vocab_size=[0-9]+", "--vocab_size=400"),
     (r"bench (?!.*--model)", "bench --model mlp:8-8-2 "), (r"bench (?!.*--rounds)", "bench --rounds 1 "),
@@ -33,7 +33,7 @@ QUICK = (
 )
 # The same for files of comparisons.
 QUICK_PLAN = ((r'"(sotu|austen)"', '"text:novel.txt"'),
-              (r"(?m)^(epochs|seeds|tune-epochs) = [0-9]+", r"\1 = 1"), (r"(?m)^tune = [0-9]+", "tune = 2"),
+              (r"(?m)^(epochs|seeds|tune) = [0-9]+", r"\1 = 1"), (r"(?m)^tune-epochs = [0-9]+\n", ""),
               (r"(?m)^epoch-tokens = [0-9]+", "epoch-tokens = 500"))
 
 # Commands that a test runs already: a pattern, the test's file, and what is in it.
