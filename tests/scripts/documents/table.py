@@ -18,8 +18,8 @@ QUICK = (
     # Texts by these names have the bytes of what is fetched, or are refused.
     (r"--data (sotu|austen)", "--data text:novel.txt"),
     # Less of everything.
-    (r"(train|compare) (?!.*(--epochs|--resume|--plan))", r"\1 --epochs 1 "),
-    (r"(train|compare) (?=.*llama)(?!.*--epoch-tokens)", r"\1 --epoch-tokens 500 "),
+    (r"\b(train|compare) (?!.*(--epochs|--resume|--plan))", r"\1 --epochs 1 "),
+    (r"\b(train|compare) (?=.*llama)(?!.*--epoch-tokens)", r"\1 --epoch-tokens 500 "),
     (r"compare (?!.*(--seeds|--plan))", "compare --seeds 1 "),
     (r"--(epochs|seeds|rounds|tune) [0-9]+", r"--\1 1"), (r" --tune-epochs [0-9]+", ""),
     (r"--epoch-tokens [0-9]+", "--epoch-tokens 500"), (r"--length [0-9]+", "--length 5"),
