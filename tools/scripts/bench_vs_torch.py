@@ -2,10 +2,14 @@
 
     bash tools/scripts/bench_vs_torch.sh --quick
 
+    bash tools/scripts/bench_vs_torch.sh --model conv:32x32x3-32-32-M-64-64-M-128-128-M-10
+
     bash tools/scripts/bench_vs_torch.sh --model llama:4,256:ff=512:context=128 --batch 8
 
-Networks are perceptrons, named by their widths, or transformers, which read random bytes in windows
-of so many; of those the table has tokens a second.
+Networks are perceptrons, named by their widths, convolutional networks, or transformers, which read
+random bytes in windows of so many; of those the table has tokens a second. PyTorch's convolutions
+go through oneDNN, with the numbers of a channel beside each other (planes) or those of a pixel
+("channels-last").
 
 Every round starts every contender once, in a process of its own on the same cores, so that a
 disturbance hits all alike; a process makes a few steps that do not count and reports the median of
@@ -34,6 +38,7 @@ import statistics
 import subprocess
 import sys
 
+from convolution_text import parse_convolutional
 from transformer_text import parse_transformer
 
 OPENBLAS = "/usr/lib/{}-linux-gnu/openblas-openmp".format(platform.machine())
@@ -48,7 +53,7 @@ AVX2_ONLY = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2",
 # Of OpenBLAS's names those of kernels for x86-64 since AVX2; none: its own choice.
 CORES = (None, "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 SMALL, LARGE = "784-1024-1024-10", "784-4096-4096-10"
-PERCEPTRON_BATCHES, TRANSFORMER_BATCHES = [256, 64], [8]
+PERCEPTRON_BATCHES, CONVOLUTIONAL_BATCHES, TRANSFORMER_BATCHES = [256, 64], [128], [8]
 TORCH = [sys.executable, str(pathlib.Path(__file__).resolve().with_name("torch_step.py"))]
 
 
@@ -86,21 +91,26 @@ def run(command, cores, env):
     return json.loads(done.stdout), ""
 
 
+def tuned_torch(core):
+    """What makes PyTorch as fast as we can; `core` is what fastest_core() says."""
+    more = {"LD_LIBRARY_PATH": OPENBLAS, "LD_PRELOAD": JEMALLOC, "MALLOC_CONF": TUNED_MALLOC}
+    if core:
+        more.update(OPENBLAS_CORETYPE=core)
+    return more
+
+
 class Torch:
-    def __init__(self, kind, tuned, avx2=False):
-        self.kind, self.tuned, self.avx2 = kind, tuned, avx2
-        self.name = "torch {} {}{}".format(kind, "tuned" if tuned else "default",
-                                           " avx2" if avx2 else "")
+    def __init__(self, kind, tuned, avx2=False, layout="planes"):
+        self.kind, self.tuned, self.avx2, self.layout = kind, tuned, avx2, layout
+        self.name = "torch {}{} {}{}".format(
+            kind, "" if layout == "planes" else " " + layout, "tuned" if tuned else "default",
+            " avx2" if avx2 else "")
 
     def measure(self, options, model, batch, threads, cores):
-        more = {"LD_LIBRARY_PATH": OPENBLAS}
-        if self.tuned:
-            more.update(LD_PRELOAD=JEMALLOC, MALLOC_CONF=TUNED_MALLOC)
-            if options.core:
-                more.update(OPENBLAS_CORETYPE=options.core)
+        more = tuned_torch(options.core) if self.tuned else {"LD_LIBRARY_PATH": OPENBLAS}
         if self.avx2:
             more.update(AVX2_ONLY)
-        command = TORCH + ["step", self.kind, model, str(batch), str(threads)]
+        command = TORCH + ["step", self.kind, self.layout, model, str(batch), str(threads)]
         return run(command, cores, environment(threads, more))
 
 
@@ -109,7 +119,7 @@ class Tritgrad:
         self.name, self.recipe, self.isa = name, recipe, isa
 
     def measure(self, options, model, batch, threads, cores):
-        name = model if parse_transformer(model) else "mlp:" + model
+        name = model if ":" in model else "mlp:" + model
         command = [options.tritgrad, "bench", "--only", "steps", "--model", name,
                    "--recipe", self.recipe, "--batch", str(batch), "--threads", str(threads),
                    "--rounds", "3", "--json", "-"]
@@ -133,13 +143,19 @@ def base(model):
 
 def contenders(model, batch):
     kinds = ["fp32", "bf16", "ternary QAT"]
-    if batch >= 256 and not parse_transformer(model):
+    has_images = parse_convolutional(model) is not None
+    if batch >= 256 and ":" not in model:
         kinds.append("BitLinear")
     torch = [Torch(kind, tuned) for kind in kinds for tuned in (False, True)]
+    if has_images:
+        torch += [Torch(kind, True, layout="channels-last") for kind in kinds]
+    layout = "channels-last" if has_images else "planes"
     latent8, fp32 = recipe(model, "latent8"), recipe(model, "fp32")
-    return torch + [Torch("fp32", True, avx2=True), Tritgrad(base(model), latent8),
-                    Tritgrad(base(model) + " avx2", latent8, "avx2"),
-                    Tritgrad("tritgrad " + fp32, fp32)]
+    ours = [Tritgrad(base(model), latent8), Tritgrad(base(model) + " avx2", latent8, "avx2"),
+            Tritgrad("tritgrad " + fp32, fp32)]
+    if has_images:
+        ours.insert(2, Tritgrad("tritgrad master", "master"))
+    return torch + [Torch("fp32", True, avx2=True, layout=layout)] + ours
 
 
 def fastest_core():
@@ -233,18 +249,18 @@ def print_table(setting, middle, complaints):
     model, batch, threads = setting
     is_text = parse_transformer(model) is not None
     print("\n{}, batch {}, {} thread{}".format(model, batch, threads, "" if threads == 1 else "s"))
-    print("  {:<28} {:>10} {:>10} {:>14}{}".format(
+    print("  {:<38} {:>10} {:>10} {:>14}{}".format(
         "", "ms/step", "ratio", "peak RSS, MiB", "   tokens/s" if is_text else ""))
     reference = middle.get(setting + (base(model),))
     for contender in contenders(model, batch):
         key = setting + (contender.name,)
         if key in complaints:
-            print("  {:<28} {}".format(contender.name, complaints[key]))
+            print("  {:<38} {}".format(contender.name, complaints[key]))
             continue
         ms = middle[key]["ms"]
         ratio = "{:.2f}".format(ms / reference["ms"]) if reference else "-"
         tokens = " {:>10.0f}".format(tokens_per_second(model, batch, ms)) if is_text else ""
-        print("  {:<28} {:>10.2f} {:>10} {:>14.0f}{}".format(
+        print("  {:<38} {:>10.2f} {:>10} {:>14.0f}{}".format(
             contender.name, ms, ratio, middle[key]["peak_rss_bytes"] / 2**20, tokens))
 
 
@@ -263,9 +279,11 @@ def ratios(settings, middle):
         ours = setting + (base(model),)
         ours_avx2 = setting + (base(model) + " avx2",)
         for kind in ("fp32", "ternary QAT", "BitLinear", "bf16"):
-            tuned = kind + " tuned"
-            add("vs " + tuned, setting, setting + ("torch " + tuned,), ours)
-        for other in ("fp32 tuned", "fp32 tuned avx2"):
+            for layout in ("", " channels-last"):
+                tuned = kind + layout + " tuned"
+                add("vs " + tuned, setting, setting + ("torch " + tuned,), ours)
+        for other in ("fp32 tuned", "fp32 tuned avx2", "fp32 channels-last tuned",
+                      "fp32 channels-last tuned avx2"):
             add("avx2 vs " + other, setting, setting + ("torch " + other,), ours_avx2)
         if threads == 2:
             add("two threads vs one", setting, (model, batch, 1, base(model)), ours)
@@ -299,7 +317,7 @@ def parse_arguments():
     parser.add_argument("--model", action="append", metavar="NAME",
                         help="network, may be repeated [{} and {}]".format(SMALL, LARGE))
     parser.add_argument("--batch", metavar="N,...",
-                        help="rows [256,64], or windows of a text [8]")
+                        help="rows [256,64], images [128], or windows of a text [8]")
     parser.add_argument("--threads", default="1,2", help="numbers of threads [1,2]")
     parser.add_argument("--json", metavar="FILE", help="write all samples and medians to FILE")
     parser.add_argument("--tritgrad", default="build/release/tritgrad", metavar="PROGRAM",
@@ -331,12 +349,14 @@ def networks_of(options):
     pairs = []
     for model in models:
         try:
-            usual = TRANSFORMER_BATCHES if parse_transformer(model) else PERCEPTRON_BATCHES
+            usual = (TRANSFORMER_BATCHES if parse_transformer(model) else
+                     CONVOLUTIONAL_BATCHES if parse_convolutional(model) else PERCEPTRON_BATCHES)
         except ValueError as error:
             stop("--model: {}".format(error))
-        if not model.startswith("llama:") and not re.fullmatch(r"\d+(-\d+)+", model):
-            stop("--model '{}': expected the widths of a perceptron, such as {}, or a transformer, "
-                 "such as llama:4,256".format(model, SMALL))
+        if usual is PERCEPTRON_BATCHES and not re.fullmatch(r"\d+(-\d+)+", model):
+            stop("--model '{}': expected the widths of a perceptron, such as {}, a convolutional "
+                 "network, such as conv:32x32x3-32-M-64-M-10, or a transformer, such as "
+                 "llama:4,256".format(model, SMALL))
         batches = numbers_of("--batch", options.batch) if options.batch else usual
         pairs += [(model, batch) for batch in batches]
     return pairs

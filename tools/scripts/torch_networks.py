@@ -1,12 +1,14 @@
-"""The networks of tools/scripts/bench_vs_torch.py, in the forms that PyTorch 1.13 computes fastest.
+"""The networks that are compared with PyTorch's, in the forms that PyTorch 1.13 computes fastest.
 
-A network is named by the widths of a perceptron, such as 784-1024-1024-10, or as a transformer,
-such as llama:4,256:ff=512:context=128 (transformer_text.py).
+A network is named by the widths of a perceptron, such as 784-1024-1024-10, as a convolutional
+network, such as conv:32x32x3-32-M-64-M-10 (convolution_text.py), or as a transformer, such as
+llama:4,256:ff=512:context=128 (transformer_text.py).
 """
 
 import math
 
 import torch
+from convolution_text import parse_convolutional
 from torch.nn import functional
 from transformer_text import parse_transformer
 
@@ -14,22 +16,27 @@ BYTES = 256  # the vocabulary
 RMS_EPSILON, ROTARY_BASE = 1e-6, 10000.0
 
 
-class TernaryLinear(torch.nn.Linear):
+def ternary(weight, matrices=1):
     """Straight-through absmean: a scale for each of the matrices that stand above each other."""
+    parts = weight.view((matrices, -1) + weight.shape[1:])  # whatever the order in memory
+    axes = tuple(range(1, parts.dim()))
+    scale = parts.abs().mean(axes, keepdim=True).clamp(min=1e-5)
+    rounded = (parts / scale).round().clamp(-1, 1) * scale
+    return (parts + (rounded - parts).detach()).view_as(weight)
+
+
+class TernaryLinear(torch.nn.Linear):
+    """With the activations rounded too, if asked."""
 
     def __init__(self, inputs, outputs, bias=True, matrices=1, rounds_inputs=False):
         super().__init__(inputs, outputs, bias)
         self.matrices, self.rounds_inputs = matrices, rounds_inputs
 
     def forward(self, x):
-        weight = self.weight.view(self.matrices, -1)
-        scale = weight.abs().mean(1, keepdim=True).clamp(min=1e-5)
-        ternary = (weight / scale).round().clamp(-1, 1) * scale
-        weight = (weight + (ternary - weight).detach()).view_as(self.weight)
         if self.rounds_inputs:
             inverse = 127.0 / x.abs().amax(dim=-1, keepdim=True).clamp(min=1e-5)
             x = x + ((x * inverse).round().clamp(-128, 127) / inverse - x).detach()
-        return functional.linear(x, weight, self.bias)
+        return functional.linear(x, ternary(self.weight, self.matrices), self.bias)
 
 
 def make_linear(kind, inputs, outputs, bias=True, matrices=1):
@@ -44,6 +51,59 @@ def make_perceptron(widths, kind):
         layers += [make_linear(kind, inputs, outputs, bias=False),
                    torch.nn.BatchNorm1d(outputs), torch.nn.ReLU()]
     layers.append(make_linear(kind, widths[-2], widths[-1]))
+    return torch.nn.Sequential(*layers)
+
+
+# ---- the convolutional network -------------------------------------------------------------------
+
+
+class TernaryConv2d(torch.nn.Conv2d):
+    def forward(self, x):
+        return functional.conv2d(x, ternary(self.weight), None, self.stride, self.padding)
+
+
+def make_convolution(kind, channels, width, stride=1):
+    """Windows of 3 x 3 pixels and batch norm."""
+    convolution = TernaryConv2d if kind == "ternary QAT" else torch.nn.Conv2d
+    return [convolution(channels, width, 3, stride, padding=1, bias=False),
+            torch.nn.BatchNorm2d(width)]
+
+
+class Residual(torch.nn.Module):
+    """Two convolutions, the second one without rectifier, and a sum (He et al. 2016)."""
+
+    def __init__(self, kind, channels):
+        super().__init__()
+        self.inner = torch.nn.Sequential(*make_convolution(kind, channels, channels),
+                                         torch.nn.ReLU(),
+                                         *make_convolution(kind, channels, channels))
+
+    def forward(self, x):
+        return torch.relu(x + self.inner(x))
+
+
+def make_convolutional(spec, kind):
+    """The layers of a spec of parse_convolutional(), the mean over all pixels where no dense layer
+    stands behind them, and a linear head. Images are [n, channels, height, width]."""
+    height, width, channels = spec["image"]
+    layers = []
+    for letter, outputs, stride in spec["layers"]:
+        if letter == "M":
+            layers.append(torch.nn.MaxPool2d(2))
+            height, width = height // 2, width // 2
+        elif letter == "R":
+            layers.append(Residual(kind, channels))
+        elif letter == "F":
+            layers += [torch.nn.Flatten(),
+                       make_linear(kind, channels * height * width, outputs, bias=False),
+                       torch.nn.BatchNorm1d(outputs), torch.nn.ReLU()]
+            height, width, channels = 1, 1, outputs
+        else:
+            layers += make_convolution(kind, channels, outputs, stride) + [torch.nn.ReLU()]
+            height, width, channels = -(-height // stride), -(-width // stride), outputs
+    if spec["layers"][-1][0] != "F":
+        layers += [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()]
+    layers.append(make_linear(kind, channels, spec["outputs"]))
     return torch.nn.Sequential(*layers)
 
 
@@ -159,6 +219,11 @@ def make_network(model, kind, batch):
     if spec:
         tokens = torch.randint(BYTES, (batch, spec["context"]))
         return Transformer(spec, kind), tokens, torch.arange(tokens.numel()) % BYTES
+    spec = parse_convolutional(model)
+    if spec:
+        height, width, channels = spec["image"]
+        return (make_convolutional(spec, kind), torch.randn(batch, channels, height, width),
+                torch.arange(batch) % spec["outputs"])
     widths = [int(width) for width in model.split("-")]
     return (make_perceptron(widths, kind), torch.randn(batch, widths[0]),
             torch.arange(batch) % widths[-1])

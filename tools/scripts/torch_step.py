@@ -1,10 +1,10 @@
 """PyTorch's part of tools/scripts/bench_vs_torch.py, in a process of its own; prints JSON.
 
-    torch_step.py step KIND MODEL BATCH THREADS     a training step, median in milliseconds
-    torch_step.py multiply                          a product of matrices, median in seconds
+    torch_step.py step KIND LAYOUT MODEL BATCH THREADS     a training step, median in milliseconds
+    torch_step.py multiply                                 a product of matrices, median in seconds
 
 KIND is fp32, bf16, "ternary QAT" or BitLinear, MODEL a network of torch_networks.py; BATCH counts
-rows, or windows of a text.
+rows, or windows of a text. LAYOUT is planes or channels-last, of images, and of others planes.
 """
 
 import ctypes
@@ -57,7 +57,7 @@ def multiply():
     print(json.dumps({"seconds": statistics.median(seconds), "core": core_name()}))
 
 
-def work(kind, model, batch, threads):
+def work(kind, layout, model, batch, threads):
     import torch
     from torch_networks import make_network
 
@@ -67,6 +67,9 @@ def work(kind, model, batch, threads):
     if kind == "bf16":
         network = network.bfloat16()
         x = x.bfloat16() if x.is_floating_point() else x
+    if layout == "channels-last":
+        network = network.to(memory_format=torch.channels_last)
+        x = x.contiguous(memory_format=torch.channels_last)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, foreach=True)
 
     def step():
@@ -92,5 +95,5 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["multiply"]:
         multiply()
     else:
-        _, _, kind, model, batch, threads = sys.argv
-        work(kind, model, int(batch), int(threads))
+        _, _, kind, layout, model, batch, threads = sys.argv
+        work(kind, layout, model, int(batch), int(threads))
