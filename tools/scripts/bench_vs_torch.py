@@ -17,10 +17,10 @@ the others. What is printed are medians over the rounds.
 
 PyTorch is measured as it comes ("default", glibc's malloc) and as fast as we can make it ("tuned",
 jemalloc with huge pages that are never given back, and those of OpenBLAS's kernels that multiply
-matrices fastest here: of processors that are younger than itself it may know so little that it takes
-kernels from before AVX). OpenBLAS is the one with OpenMP, whose threads are torch's own; the one with
-pthreads would compete with them. Variables that would hold it back are removed. "avx2" is what a
-processor without AVX-512 would run, on both sides.
+matrices fastest here: of processors that are younger than itself it may know so little that it
+takes kernels from before AVX). OpenBLAS is the one with OpenMP, whose threads are torch's own; the
+one with pthreads would compete with them. Variables that would hold it back are removed. "avx2" is
+what a processor without AVX-512 would run, on both sides.
 
     fp32          AdamW (foreach) on fp32
     bf16          weights, activations and moments in bfloat16
@@ -378,8 +378,8 @@ def check_programs(options):
     for path, package in ((OPENBLAS + "/libblas.so.3", "libopenblas0-openmp"),
                           (JEMALLOC, "libjemalloc2")):
         if not os.path.exists(path):
-            stop("there is no {}; run 'bash tools/scripts/bench_vs_torch.sh', which installs {}".format(
-                path, package))
+            stop("there is no {}; install {}, or run 'bash tools/scripts/bench_vs_torch.sh', which "
+                 "does".format(path, package))
     if not os.access(options.tritgrad, os.X_OK):
         stop("there is no program '{}'; build it or name another with --tritgrad".format(
             options.tritgrad))

@@ -10,16 +10,8 @@ source tools/scripts/setup.sh
 for argument in "$@"; do
   [[ $argument != -h && $argument != --help ]] || exec python3 tools/scripts/bench_vs_torch.py "$@"
 done
-# libblas.so.3 of a plain installation is the reference BLAS, which is many times slower.
-install_packages python3-torch libopenblas0-openmp libjemalloc2
-# Debian's own interpreter: others do not see Debian's packages.
-/usr/bin/python3 -c 'import torch' 2>/dev/null ||
-  stop "/usr/bin/python3 cannot import torch, though python3-torch is installed; see:" \
-    "/usr/bin/python3 -c 'import torch'"
-if [[ ! -x build/release/tritgrad ]]; then
-  install_packages "${kBuildPackages[@]}"
-  build release tritgrad_cli
-fi
+need_torch
+need_program
 program=$PWD/build/release/tritgrad script=$PWD/tools/scripts/bench_vs_torch.py
 cd -- "$caller"
 exec /usr/bin/python3 "$script" --tritgrad "$program" "$@"

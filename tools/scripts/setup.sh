@@ -21,8 +21,8 @@ kReaderPackages=(gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-a
   python3-pytest python3-sklearn python3-venv python3-pip python3-setuptools python3-wheel
   sentencepiece bzip2 xz-utils zstd)
 # Readers that take hundreds of megabytes: continuous integration has them, for others their tests are skipped.
-kLargeReaderPackages=(chromium chromium-driver python3-torch python3-onnx python3-pandas python3-matplotlib
-  python3-nbconvert python3-ipykernel)
+kLargeReaderPackages=(chromium chromium-driver python3-torch libopenblas0-openmp libjemalloc2 python3-onnx
+  python3-pandas python3-matplotlib python3-nbconvert python3-ipykernel)
 
 # install_packages NAME...: installs with apt what is not there yet.
 install_packages() {
@@ -83,4 +83,21 @@ build() {
   say "building build/$preset (minutes the first time)"
   cmake --preset "$preset" "${fresh[@]}" --log-level=WARNING >/dev/null &&
     cmake --build --preset "$preset" ${1:+--target "$@"} --parallel "$(nproc)" -- "${options[@]}"
+}
+
+# need_torch: Debian's PyTorch with OpenBLAS and jemalloc, for comparisons with it.
+need_torch() {
+  # libblas.so.3 of a plain installation is the reference BLAS, which is many times slower.
+  install_packages python3-torch libopenblas0-openmp libjemalloc2
+  # Debian's own interpreter: others do not see Debian's packages.
+  /usr/bin/python3 -c 'import torch' 2>/dev/null ||
+    stop "/usr/bin/python3 cannot import torch, though python3-torch is installed; see:" \
+      "/usr/bin/python3 -c 'import torch'"
+}
+
+# need_program: build/release/tritgrad.
+need_program() {
+  [[ ! -x build/release/tritgrad ]] || return 0
+  install_packages "${kBuildPackages[@]}"
+  build release tritgrad_cli
 }
