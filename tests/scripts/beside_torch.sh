@@ -56,11 +56,9 @@ assert (weight.grad == 1).all(), weight.grad
 print("beside_torch: digits to 80 % in", ", ".join("%.2f s" % row["processor_s"] for row in results))
 PYTHON
 
-# Steps of every kind and in both layouts, as bench_vs_torch.py starts them.
+# Steps of every kind, as bench_vs_torch.py starts them.
 for kind in fp32 bf16 'ternary QAT'; do
-  for layout in planes channels-last; do
-    LD_LIBRARY_PATH=$(dirname "$(compgen -G '/usr/lib/*-linux-gnu/openblas-openmp/libblas.so.3')") OMP_NUM_THREADS=1 \
-      /usr/bin/python3 "$scripts/torch_step.py" step "$kind" $layout conv:8x8x1-8-R-16/2-M-F20-10 16 1 >step.json
-    grep -q '"ms"' step.json
-  done
+  LD_LIBRARY_PATH=$(dirname "$(compgen -G '/usr/lib/*-linux-gnu/openblas-openmp/libblas.so.3')") OMP_NUM_THREADS=1 \
+    /usr/bin/python3 "$scripts/torch_step.py" step "$kind" channels-last conv:8x8x1-8-R-16/2-M-F20-10 16 1 >step.json
+  grep -q '"ms"' step.json
 done
