@@ -1,11 +1,12 @@
 // A data set in memory: one row of features and one label, a class or a number, per example.
 //
 // Feature values are finite, or NaN where a table's cell is missing and the mean stands for it.
-// Pixels stay one byte each, everything else is fp32; both are counted by the ledger as data.
-// Labels are 0 .. classes-1 in the order of class_names. Data for regression have targets instead,
-// finite numbers in their own units, and neither labels nor names of classes. Rows of a text are
-// the windows that follow each other in it, `features` tokens each, of which the labels are the
-// tokens one further on; neither is kept beside the text.
+// Pixels stay one byte each, everything else is fp32. Both, labels, targets and lines are counted
+// by the ledger as data; values that are borrowed are another's. Labels are 0 .. classes-1 in the
+// order of class_names. Data for regression have targets instead, finite numbers in their own
+// units, and neither labels nor names of classes. Rows of a text are the windows that follow each
+// other in it, `features` tokens each, of which the labels are the tokens one further on; neither
+// is kept beside the text.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 
 #include "engine/data/image_shape.h"
 #include "engine/memory/buffer.h"
+#include "engine/memory/data_vector.h"
 
 namespace tritgrad {
 
@@ -37,9 +39,9 @@ struct Dataset {
   std::int64_t features = 0;
   std::vector<std::string> feature_names;  // empty for images
   std::vector<std::string> class_names;
-  std::vector<std::int32_t> labels;
-  std::vector<double> targets;
-  std::vector<std::int64_t> lines;  // of rows in the text of a table, from 1; else empty
+  DataVector<std::int32_t> labels;
+  DataVector<double> targets;
+  DataVector<std::int64_t> lines;  // of rows in the text of a table, from 1; else empty
   Element element = Element::kFloat32;
   Buffer values;                              // [rows x features], row-major
   ImageShape image;                           // of size `features`, or 0

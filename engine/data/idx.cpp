@@ -217,6 +217,7 @@ Dataset join_idx(std::span<const IdxSources> parts, const std::string& name) {
   check(!parts.empty(), "data set ", name, ": no IDX files given");
   dataset.image = {image_headers[0].height, image_headers[0].width, 1};
   dataset.allocate(rows, dataset.image.size(), Element::kByte);
+  dataset.labels.reserve(static_cast<std::size_t>(rows));
   std::uint8_t* pixels = dataset.values.as<std::uint8_t>();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     read_payload(parts[i].images, image_headers[i], pixels);

@@ -25,11 +25,11 @@ Batch Batch::part(std::int64_t begin, std::int64_t n) const {
           labels_per_row};
 }
 
-Loader::Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
-               std::int64_t batch_size, std::uint64_t seed, RowOrder order,
-               const Augmentation& augmentation, const TargetScale& target_scale)
+Loader::Loader(const Dataset& dataset, std::span<const std::int32_t> rows,
+               Standardizer standardizer, std::int64_t batch_size, std::uint64_t seed,
+               RowOrder order, const Augmentation& augmentation, const TargetScale& target_scale)
     : dataset_(&dataset),
-      rows_(std::move(rows)),
+      rows_(rows.begin(), rows.end()),
       order_(rows_),
       standardizer_(std::move(standardizer)),
       seed_(seed),

@@ -57,7 +57,7 @@ class Loader {
   //
   // Augmentation changes every row anew in every epoch, before it is standardised. The scale is
   // that of the targets of regression. The training rows of a text are its first ones.
-  Loader(const Dataset& dataset, std::vector<std::int32_t> rows, Standardizer standardizer,
+  Loader(const Dataset& dataset, std::span<const std::int32_t> rows, Standardizer standardizer,
          std::int64_t batch_size, std::uint64_t seed, RowOrder order,
          const Augmentation& augmentation = {}, const TargetScale& target_scale = {});
 
@@ -87,8 +87,8 @@ class Loader {
   void read_row(std::int32_t row, const RandomKey& key, float* out) const;
 
   const Dataset* dataset_;
-  std::vector<std::int32_t> rows_;
-  std::vector<std::int32_t> order_;  // rows_ in the order of epoch order_epoch_
+  DataVector<std::int32_t> rows_;
+  DataVector<std::int32_t> order_;  // rows_ in the order of epoch order_epoch_
   Standardizer standardizer_;
   std::int64_t batch_size_;
   std::int64_t rows_per_epoch_;

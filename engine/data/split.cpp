@@ -14,7 +14,7 @@
 namespace tritgrad {
 namespace {
 
-using Rows = std::vector<std::int32_t>;
+using Rows = RowNumbers;
 
 // A text is long: a tenth of it is enough to judge a model by, and so are so many tokens.
 constexpr double kTestOfText = 0.1;

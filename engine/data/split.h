@@ -5,16 +5,17 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "engine/data/dataset.h"
 
 namespace tritgrad {
 
+using RowNumbers = DataVector<std::int32_t>;
+
 struct Split {
-  std::vector<std::int32_t> train;
-  std::vector<std::int32_t> val;
-  std::vector<std::int32_t> test;
+  RowNumbers train;
+  RowNumbers val;
+  RowNumbers test;
 };
 
 // All rows train, published test rows too.

@@ -10,8 +10,8 @@
 namespace tritgrad {
 namespace {
 
-template <typename T>
-void keep_rows(std::vector<T>& values, const std::vector<char>& kept) {
+template <typename Vector>
+void keep_rows(Vector& values, const std::vector<char>& kept) {
   if (values.empty()) return;
   std::size_t to = 0;
   for (std::size_t from = 0; from < kept.size(); ++from) {

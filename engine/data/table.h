@@ -40,7 +40,7 @@ struct DataTable {
   std::size_t label = 0;  // the column of classes
   bool has_names = false;
   std::int64_t rows = 0;
-  std::vector<std::int64_t> lines;  // of rows in the text; empty where there is none
+  DataVector<std::int64_t> lines;  // of rows in the text; empty where there is none
   Remarks remarks;
 
   // The name of a column: "column 3" where it has none.

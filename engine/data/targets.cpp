@@ -89,7 +89,7 @@ bool is_usable_target(double target) {
 
 void check_targets(const Dataset& dataset, const std::string& where, bool to_score,
                    const std::string& advice) {
-  const std::vector<double>& targets = dataset.targets;
+  const DataVector<double>& targets = dataset.targets;
   const bool differ = std::any_of(targets.begin(), targets.end(),
                                   [&](double target) { return target != targets.front(); });
   check(to_score || differ, where, ": ",

@@ -1,8 +1,8 @@
-// Counts the live bytes of tensors, state and the values of data, by what they are for.
-//
-// Buffers and arenas report here when they are made and destroyed; nothing else does, so the sums
-// are the truth about them and not an estimate. Small things beside them (labels, orders of
-// rows, names) lie in plain vectors and are not counted. Thread-safe.
+// Counts the live bytes of tensors, state and data, by what they are for. Thread-safe. Buffers,
+// arenas and vectors of data report here when they are made and destroyed; nothing else does, so
+// the sums are the truth about them and not an estimate. Not counted is what is small (names), what
+// readers need while they read, and memory of others: mapped files, such as texts whose tokens are
+// bytes, and arrays that are borrowed.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ enum class Category {
   kGradients,  // gradients of parameters
   kActivations,  // everything on the tape
   kWorkspace,    // scratch of kernels
-  kData,         // datasets and batches
+  kData,         // data sets, orders of their rows, and batches
 };
 inline constexpr int kCategoryCount = 8;
 

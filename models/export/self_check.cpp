@@ -67,7 +67,7 @@ std::vector<std::vector<float>> infer_rows(const InferenceNetwork& network, cons
 }  // namespace
 
 SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& loaded,
-                        const Dataset& dataset, const std::vector<std::int32_t>& rows) {
+                        const Dataset& dataset, std::span<const std::int32_t> rows) {
   SelfCheck result;
   result.metric = metric_of(dataset);
   if (rows.empty()) return result;
@@ -79,7 +79,7 @@ SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& load
   for (std::size_t first = 0; first < rows.size();) {
     const Batch batch = loader.next();
     const Tensor outputs = loaded.model->forward(tape, batch.x, {}).value;
-    const auto of_batch = std::span(rows).subspan(first, static_cast<std::size_t>(outputs.rows()));
+    const auto of_batch = rows.subspan(first, static_cast<std::size_t>(outputs.rows()));
     const std::vector<std::vector<float>> found = infer_rows(network, dataset, of_batch);
     for (std::size_t i = 0; i < of_batch.size(); ++i) {
       const std::span<const float> expected(outputs.row(static_cast<std::int64_t>(i)),

@@ -29,7 +29,7 @@ struct SelfCheck {
 // Compares the outputs of the network with those of the model that it describes on rows of the
 // data.
 SelfCheck check_network(const InferenceNetwork& network, const LoadedModel& loaded,
-                        const Dataset& dataset, const std::vector<std::int32_t>& rows);
+                        const Dataset& dataset, std::span<const std::int32_t> rows);
 
 // Throws Error, which says where or by how much, unless the file `to` may be written.
 void require_passed(const SelfCheck& result, const std::string& to, const std::string& data);

@@ -13,7 +13,7 @@ namespace tritgrad {
 namespace {
 
 ScoreSums score_sums_of_rows(Model& model, Tape& tape, const Task& task,
-                             const std::vector<std::int32_t>& rows, Confusion* confusion) {
+                             std::span<const std::int32_t> rows, Confusion* confusion) {
   ScoreSums sums;
   if (rows.empty()) return sums;
   Loader loader = task.test_batches(rows);
@@ -42,8 +42,8 @@ void add_of_all_ranks(Confusion& sum, const Confusion& own, Communicator& ranks)
   for (const Confusion& each : all) sum.add(each);
 }
 
-std::vector<std::int32_t> rows_of(const Dataset& dataset) {
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(dataset.rows));
+RowNumbers rows_of(const Dataset& dataset) {
+  RowNumbers rows(static_cast<std::size_t>(dataset.rows));
   std::iota(rows.begin(), rows.end(), 0);
   return rows;
 }
@@ -71,7 +71,7 @@ void renumber_labels(Dataset& dataset, const std::vector<std::string>& classes,
 }  // namespace
 
 std::optional<Scores> evaluate(Model& model, Tape& tape, const Task& task,
-                               const std::vector<std::int32_t>& rows, Communicator* ranks,
+                               std::span<const std::int32_t> rows, Communicator* ranks,
                                Confusion* confusion) {
   if (rows.empty()) return std::nullopt;
   check(tape.node_count() == 0, "evaluate: the tape holds ", tape.node_count(),
@@ -82,7 +82,7 @@ std::optional<Scores> evaluate(Model& model, Tape& tape, const Task& task,
   const auto place = [&](int rank) {
     return rows.begin() + rank * std::ssize(rows) / ranks->size();
   };
-  const std::vector<std::int32_t> own(place(ranks->rank()), place(ranks->rank() + 1));
+  const std::span<const std::int32_t> own(place(ranks->rank()), place(ranks->rank() + 1));
   std::optional<Confusion> own_confusion;
   if (confusion != nullptr) own_confusion.emplace(confusion->classes);
   const ScoreSums own_sums =

@@ -22,7 +22,7 @@ namespace tritgrad {
 // them looks at some of the rows. The class that every row is taken for is counted in `confusion`,
 // if there is one.
 std::optional<Scores> evaluate(Model& model, Tape& tape, const Task& task,
-                               const std::vector<std::int32_t>& rows, Communicator* ranks = nullptr,
+                               std::span<const std::int32_t> rows, Communicator* ranks = nullptr,
                                Confusion* confusion = nullptr);
 
 // A model out of a checkpoint, and the standardisation of its inputs and of its targets.
@@ -42,7 +42,7 @@ LoadedModel load_model(const SavedRun& saved, Dataset& dataset);
 // The rows that a saved model is scored on: the test rows of the data that it was trained on and of
 // data with a published test set, else all rows.
 struct ScoredRows {
-  std::vector<std::int32_t> rows;
+  RowNumbers rows;
   bool all;
 };
 ScoredRows scored_rows(const SavedRun& saved, const Dataset& dataset);

@@ -31,19 +31,19 @@ LanguageModel::LanguageModel(const Dataset& dataset, const TrainSpec& spec)
   check_no_rows_treated(dataset, spec);
 }
 
-Loader LanguageModel::batches(const std::vector<std::int32_t>& rows, std::int64_t batch,
+Loader LanguageModel::batches(std::span<const std::int32_t> rows, std::int64_t batch,
                               RowOrder order) const {
   return {dataset_, rows, Standardizer::fit(dataset_, rows), batch, seed_, order};
 }
 
-Loader LanguageModel::training_batches(const std::vector<std::int32_t>& rows) const {
+Loader LanguageModel::training_batches(std::span<const std::int32_t> rows) const {
   Loader loader = batches(rows, batch_, RowOrder::kShuffled);
   const std::int64_t window = dataset_.features;
   if (epoch_tokens_ > 0) loader.set_epoch((epoch_tokens_ + window - 1) / window);
   return loader;
 }
 
-Loader LanguageModel::test_batches(const std::vector<std::int32_t>& rows) const {
+Loader LanguageModel::test_batches(std::span<const std::int32_t> rows) const {
   const std::int64_t tokens =
       std::min(kTestTokens, kTestLogits / static_cast<std::int64_t>(dataset_.outputs()));
   return batches(rows, std::max<std::int64_t>(1, tokens / dataset_.features), RowOrder::kAsGiven);
@@ -68,7 +68,7 @@ double LanguageModel::score(double sum, std::int64_t rows) const {
          static_cast<double>(text.byte_count());
 }
 
-Scores LanguageModel::scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const {
+Scores LanguageModel::scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const {
   const std::int64_t window = dataset_.features;
   std::int64_t bytes = 0;  // of the tokens that are told, the labels
   for (const std::int32_t row : rows) {

@@ -14,16 +14,16 @@ class LanguageModel : public Task {
   // images.
   explicit LanguageModel(const Dataset& dataset, const TrainSpec& spec = {});
 
-  Loader training_batches(const std::vector<std::int32_t>& rows) const override;
-  Loader test_batches(const std::vector<std::int32_t>& rows) const override;
+  Loader training_batches(std::span<const std::int32_t> rows) const override;
+  Loader test_batches(std::span<const std::int32_t> rows) const override;
   Var loss(Tape& tape, const Var& outputs, const Batch& batch) const override;
   ScoreSums score_sums(const Tensor& outputs, const Batch& batch) const override;
   double training_score(const Tensor& outputs, const Batch& batch, double loss) const override;
   double score(double sum, std::int64_t rows) const override;
-  Scores scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const override;
+  Scores scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const override;
 
  private:
-  Loader batches(const std::vector<std::int32_t>& rows, std::int64_t batch, RowOrder order) const;
+  Loader batches(std::span<const std::int32_t> rows, std::int64_t batch, RowOrder order) const;
 
   const Dataset& dataset_;
   std::int64_t batch_;

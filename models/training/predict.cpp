@@ -9,7 +9,7 @@
 namespace tritgrad {
 
 std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
-                                  const std::vector<std::int32_t>& rows) {
+                                  std::span<const std::int32_t> rows) {
   check(context_of(loaded.plan.model) == 0,
         "the model tells the next token of a text, and predicts nothing of rows");
   const auto task = make_task(dataset, loaded.standardizer, loaded.target_scale);
@@ -26,7 +26,7 @@ std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& data
 }
 
 std::vector<double> predict_values(const LoadedModel& loaded, const Dataset& dataset,
-                                   const std::vector<std::int32_t>& rows) {
+                                   std::span<const std::int32_t> rows) {
   check(loaded.is_regression, "predict_values: the model has ", loaded.plan.outputs,
         " classes; ask for its logits");
   std::vector<double> values;

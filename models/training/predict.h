@@ -13,12 +13,12 @@ namespace tritgrad {
 // logits of classes, or of regression the standardised target. Labels of the data are not looked
 // at. Throws Error for a language model.
 std::vector<float> predict_logits(const LoadedModel& loaded, const Dataset& dataset,
-                                  const std::vector<std::int32_t>& rows);
+                                  std::span<const std::int32_t> rows);
 
 // Returns the number that a model of regression predicts for each of these rows, in the units of
 // the label. Throws Error for a model of classes.
 std::vector<double> predict_values(const LoadedModel& loaded, const Dataset& dataset,
-                                   const std::vector<std::int32_t>& rows);
+                                   std::span<const std::int32_t> rows);
 
 // Turns the logits of a row into probabilities, e^logit over their sum.
 void softmax_of_row(const float* logits, std::int64_t classes, float* probabilities);

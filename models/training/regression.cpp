@@ -19,8 +19,7 @@ void check_no_classes_treated(const Dataset& dataset, const TrainSpec& spec) {
 }
 
 // The sum of squared distances of the rows' targets from their mean, in two passes.
-double squares_around_mean(const std::vector<double>& targets,
-                           const std::vector<std::int32_t>& rows) {
+double squares_around_mean(std::span<const double> targets, std::span<const std::int32_t> rows) {
   double sum = 0.0, squares = 0.0;
   for (const std::int32_t row : rows) sum += targets[static_cast<std::size_t>(row)];
   const double mean = sum / static_cast<double>(rows.size());
@@ -44,12 +43,12 @@ Regression::Regression(const Dataset& dataset, Standardizer standardizer,
   check_no_classes_treated(dataset, spec);
 }
 
-Loader Regression::training_batches(const std::vector<std::int32_t>& rows) const {
+Loader Regression::training_batches(std::span<const std::int32_t> rows) const {
   return {dataset_,      rows,         standardizer_, batch_, seed_, RowOrder::kShuffled,
           augmentation_, target_scale_};
 }
 
-Loader Regression::test_batches(const std::vector<std::int32_t>& rows) const {
+Loader Regression::test_batches(std::span<const std::int32_t> rows) const {
   return {dataset_, rows, standardizer_, kTestBatch, 0, RowOrder::kAsGiven, {}, target_scale_};
 }
 
@@ -74,7 +73,7 @@ double Regression::score(double sum, std::int64_t rows) const {
   return target_scale_.deviation * std::sqrt(sum / static_cast<double>(rows));
 }
 
-Scores Regression::scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const {
+Scores Regression::scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const {
   const double deviation = target_scale_.deviation;
   Scores scores{score(sums.score, std::ssize(rows)),
                 deviation * sums.absolute_errors / static_cast<double>(rows.size()),

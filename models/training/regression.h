@@ -14,12 +14,12 @@ class Regression : public Task {
   Regression(const Dataset& dataset, Standardizer standardizer, const TargetScale& target_scale,
              const TrainSpec& spec = {});
 
-  Loader training_batches(const std::vector<std::int32_t>& rows) const override;
-  Loader test_batches(const std::vector<std::int32_t>& rows) const override;
+  Loader training_batches(std::span<const std::int32_t> rows) const override;
+  Loader test_batches(std::span<const std::int32_t> rows) const override;
   Var loss(Tape& tape, const Var& outputs, const Batch& batch) const override;
   ScoreSums score_sums(const Tensor& outputs, const Batch& batch) const override;
   double score(double sum, std::int64_t rows) const override;
-  Scores scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const override;
+  Scores scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const override;
 
  private:
   const Dataset& dataset_;

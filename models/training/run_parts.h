@@ -40,7 +40,7 @@ struct TrainingRun::Parts {
   RunResult result;
   Job job;
 
-  std::optional<Scores> scores_on(const std::vector<std::int32_t>& rows, Confusion* confusion) {
+  std::optional<Scores> scores_on(std::span<const std::int32_t> rows, Confusion* confusion) {
     return timed(&result.time.evaluation,
                  [&] { return evaluate(*model, tape, *task, rows, options.ranks, confusion); });
   }

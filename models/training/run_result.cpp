@@ -70,6 +70,7 @@ void fields(Visitor& visit, Run& run) {
   if (visit.present("remarks", !run.remarks.empty())) visit("remarks", run.remarks);
   visit("bytes_per_parameter", run.bytes_per_parameter);
   visit("peak_live_bytes", run.peak_live_bytes);
+  if (visit.present("data_bytes", run.data_bytes > 0)) visit("data_bytes", run.data_bytes);
   visit("weights_sha256", run.weights_sha256);
   if (visit.present("optimizer_sha256", true)) {
     visit("optimizer_sha256", run.optimizer_sha256);
@@ -273,6 +274,7 @@ RunResult mean_of_folds(const std::vector<RunResult>& folds) {
     joined.skipped_updates += fold.skipped_updates;
     add_new(joined.warnings, fold.warnings);
     joined.peak_live_bytes = std::max(joined.peak_live_bytes, fold.peak_live_bytes);
+    joined.data_bytes = std::max(joined.data_bytes, fold.data_bytes);
     weights += fold.weights_sha256;
     optimizers += fold.optimizer_sha256;
   }

@@ -87,7 +87,11 @@ struct RunResult {
   std::string table;                 // of a user's table: how it was understood, see dataset_line()
   std::vector<std::string> remarks;  // on the data, see Remarks: warnings, then notes
   BytesPerParameter bytes_per_parameter;
+  // What the ledger counted: the most at a time of all categories but data, and of data as they are
+  // held all the while, with orders of rows and a batch. 0: an older version, which did not note
+  // it.
   std::int64_t peak_live_bytes = 0;
+  std::int64_t data_bytes = 0;
   std::string weights_sha256;
   std::string optimizer_sha256;  // of moments and whatever else rules keep
   std::vector<EpochPoint> curve;

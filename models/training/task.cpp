@@ -20,11 +20,11 @@ Classification::Classification(const Dataset& dataset, Standardizer standardizer
       label_smoothing_(spec.label_smoothing.value_or(0.0)),
       class_weights_(std::move(class_weights)) {}
 
-Loader Classification::training_batches(const std::vector<std::int32_t>& rows) const {
+Loader Classification::training_batches(std::span<const std::int32_t> rows) const {
   return {dataset_, rows, standardizer_, batch_, seed_, RowOrder::kShuffled, augmentation_};
 }
 
-Loader Classification::test_batches(const std::vector<std::int32_t>& rows) const {
+Loader Classification::test_batches(std::span<const std::int32_t> rows) const {
   return {dataset_, rows, standardizer_, kTestBatch, 0, RowOrder::kAsGiven};
 }
 
@@ -41,11 +41,11 @@ double Classification::score(double sum, std::int64_t rows) const {
   return sum / static_cast<double>(rows);
 }
 
-Scores Classification::scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const {
+Scores Classification::scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const {
   return {score(sums.score, std::ssize(rows)), {}, {}, {}};
 }
 
-std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+std::vector<float> class_weights(const Dataset& dataset, std::span<const std::int32_t> rows,
                                  Imbalance imbalance) {
   if (imbalance == Imbalance::kNone) return {};
   std::vector<std::int64_t> counts(dataset.class_names.size(), 0);
@@ -62,7 +62,7 @@ std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::
   return weights;
 }
 
-std::unique_ptr<Task> make_task(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+std::unique_ptr<Task> make_task(const Dataset& dataset, std::span<const std::int32_t> rows,
                                 const Standardizer& standardizer, const TargetScale& target_scale,
                                 const TrainSpec& spec) {
   if (dataset.is_text()) return std::make_unique<LanguageModel>(dataset, spec);

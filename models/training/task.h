@@ -48,9 +48,9 @@ class Task {
   virtual ~Task() = default;
 
   // Returns batches to train on, in a new order in every epoch.
-  virtual Loader training_batches(const std::vector<std::int32_t>& rows) const = 0;
+  virtual Loader training_batches(std::span<const std::int32_t> rows) const = 0;
   // Returns batches to judge a model by: every row once, as it is.
-  virtual Loader test_batches(const std::vector<std::int32_t>& rows) const = 0;
+  virtual Loader test_batches(std::span<const std::int32_t> rows) const = 0;
   // Returns a scalar, the mean over the rows of `outputs`, which are those of the batch.
   virtual Var loss(Tape& tape, const Var& outputs, const Batch& batch) const = 0;
   // Returns sums over the rows of the batch, added in their order.
@@ -62,7 +62,7 @@ class Task {
   // Returns the score that ScoreSums::score makes of so many rows; NaN for none.
   virtual double score(double sum, std::int64_t rows) const = 0;
   // Returns all that the sums over these rows, one or more, tell.
-  virtual Scores scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const = 0;
+  virtual Scores scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const = 0;
 };
 
 // Tells the class of a row. The loss is the cross-entropy of smoothed labels; the score is the
@@ -74,12 +74,12 @@ class Classification : public Task {
   Classification(const Dataset& dataset, Standardizer standardizer, const TrainSpec& spec = {},
                  std::vector<float> class_weights = {});
 
-  Loader training_batches(const std::vector<std::int32_t>& rows) const override;
-  Loader test_batches(const std::vector<std::int32_t>& rows) const override;
+  Loader training_batches(std::span<const std::int32_t> rows) const override;
+  Loader test_batches(std::span<const std::int32_t> rows) const override;
   Var loss(Tape& tape, const Var& outputs, const Batch& batch) const override;
   ScoreSums score_sums(const Tensor& outputs, const Batch& batch) const override;
   double score(double sum, std::int64_t rows) const override;
-  Scores scores(const ScoreSums& sums, const std::vector<std::int32_t>& rows) const override;
+  Scores scores(const ScoreSums& sums, std::span<const std::int32_t> rows) const override;
 
  private:
   const Dataset& dataset_;
@@ -95,12 +95,12 @@ class Classification : public Task {
 // alike: its weight is rows / (classes that have rows * its rows), counted over the rows to train
 // on, whose mean weight is 1 (King and Zeng 2001; "balanced" of scikit-learn). A class without rows
 // has weight 0.
-std::vector<float> class_weights(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+std::vector<float> class_weights(const Dataset& dataset, std::span<const std::int32_t> rows,
                                  Imbalance imbalance);
 
 // Returns the task of training on these rows of the data: LanguageModel of a text, Regression where
 // they have targets, else Classification with the class weights that the spec asks for.
-std::unique_ptr<Task> make_task(const Dataset& dataset, const std::vector<std::int32_t>& rows,
+std::unique_ptr<Task> make_task(const Dataset& dataset, std::span<const std::int32_t> rows,
                                 const Standardizer& standardizer, const TargetScale& target_scale,
                                 const TrainSpec& spec);
 // Returns the task of judging a model on the data.

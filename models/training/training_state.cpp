@@ -196,6 +196,7 @@ void TrainingState::describe(RunResult& result) {
     return static_cast<double>(n) / static_cast<double>(result.parameters);
   });
   result.peak_live_bytes = ledger::peak_total();
+  result.data_bytes = ledger::live(Category::kData);
   result.steps = optimizer_->steps_done();
   result.curve = curve_;
   if (!curve_.empty()) {

@@ -36,6 +36,7 @@ inline const std::set<std::string> kRunKeys{"data",
                                             "skipped_updates",
                                             "warnings",
                                             "peak_live_bytes",
+                                            "data_bytes",
                                             "weights_sha256",
                                             "optimizer_sha256",
                                             "curve"};

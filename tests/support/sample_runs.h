@@ -34,6 +34,7 @@ inline RunResult make_run(const std::string& recipe, std::uint64_t seed, double 
   run.flips_per_step = 843;
   run.bytes_per_parameter = bytes;
   run.peak_live_bytes = 3 << 20;
+  run.data_bytes = 5 << 20;
   run.weights_sha256 = std::string(60, 'a') + std::to_string(1000 + seed);
   run.optimizer_sha256 = std::string(60, 'b') + std::to_string(1000 + seed);
   run.curve = {{1, 0.3, 0.91, 0.95}, {2, 0.01, 0.98, 0.97}};

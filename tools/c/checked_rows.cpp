@@ -12,7 +12,7 @@
 namespace tritgrad {
 namespace {
 
-Dataset copy_of_rows(const Dataset& dataset, const std::vector<std::int32_t>& rows) {
+Dataset copy_of_rows(const Dataset& dataset, std::span<const std::int32_t> rows) {
   Dataset copy;
   copy.name = dataset.name;
   copy.feature_names = dataset.feature_names;

@@ -41,9 +41,10 @@ void print_costs(const RunResult& r) {
       "  bytes/param    {:.3f}: weights {:.3f}, scales {:.3f}, residual {:.3f}, moments {:.3f}, "
       "gradients {:.3f}\n",
       b.total(), b.weights, b.scales, b.residual, b.moments, b.gradients);
-  print_lines(stdout, "  peak live      {} ({} parameters)\n",
+  print_lines(stdout, "  peak live      {} ({} parameters), beside {} of data\n",
               human_bytes(static_cast<double>(r.peak_live_bytes)),
-              human_count(static_cast<double>(r.parameters)));
+              human_count(static_cast<double>(r.parameters)),
+              human_bytes(static_cast<double>(r.data_bytes)));
   if (r.traffic) {
     const Traffic& t = *r.traffic;
     print_lines(

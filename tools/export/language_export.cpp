@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kCheckedTokens = 1024;
 
 // Returns windows evenly spaced among these, with as many tokens as are compared.
-std::vector<std::int32_t> spaced(const std::vector<std::int32_t>& windows, std::int64_t tokens) {
+std::vector<std::int32_t> spaced(std::span<const std::int32_t> windows, std::int64_t tokens) {
   const std::int64_t n = std::clamp<std::int64_t>(kCheckedTokens / tokens, 1, std::ssize(windows));
   std::vector<std::int32_t> chosen;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -31,7 +31,7 @@ std::vector<std::int32_t> spaced(const std::vector<std::int32_t>& windows, std::
 }
 
 LanguageCheck check_language(const LanguageNetwork& network, const LoadedModel& loaded,
-                             const Dataset& dataset, const std::vector<std::int32_t>& windows) {
+                             const Dataset& dataset, std::span<const std::int32_t> windows) {
   LanguageCheck result;
   Loader loader(dataset, windows, loaded.standardizer, 1, 0, RowOrder::kAsGiven);
   Tape tape;

@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kNothingCameOfIt = "nothing came of the study";
 
 // Shuffles once (Fisher-Yates): the order of rows in every epoch of a variant with fixed batches.
-std::vector<std::int32_t> shuffled(std::vector<std::int32_t> rows, std::uint64_t seed) {
+RowNumbers shuffled(RowNumbers rows, std::uint64_t seed) {
   const RandomKey key{seed, random_stream("fixed batches"), 0};
   for (std::size_t i = rows.size(); i > 1; --i) {
     std::swap(rows[i - 1], rows[random_below(key, i, static_cast<std::uint32_t>(i))]);

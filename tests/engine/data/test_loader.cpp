@@ -220,8 +220,9 @@ TEST_CASE("loader: bad arguments are refused with their values") {
   CHECK(contains(refusal([&] { loader.seek({-1, 0}); }), "epoch -1 found"));
   const Dataset iris = open_dataset("iris");
   const Standardizer wrong({1, 2}, {1, 1});
-  CHECK(contains(refusal([&] { Loader(iris, {0}, wrong, 1, 0, RowOrder::kAsGiven); }),
-                 "fitted to 2 features, the data has 4"));
+  CHECK(contains(
+      refusal([&] { Loader(iris, DataVector<std::int32_t>{0}, wrong, 1, 0, RowOrder::kAsGiven); }),
+      "fitted to 2 features, the data has 4"));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST_CASE("resize: floats stay floats, labels and the published test rows stay, 
   Dataset digits = open_dataset("digits");
   digits.feature_names.assign(64, "pixel");
   digits.published_test_rows = 100;
-  const std::vector<std::int32_t> labels = digits.labels;
+  const DataVector<std::int32_t> labels = digits.labels;
   std::vector<float> before(64), after(16);
   digits.gather(7, before.data());
   Dataset alone = open_dataset("digits");

@@ -14,7 +14,7 @@
 namespace tritgrad::test::test_split {
 namespace {
 
-using Rows = std::vector<std::int32_t>;
+using Rows = RowNumbers;
 
 // Every row of [0, rows) is in exactly one of the parts, each in increasing order.
 void check_partition(const std::vector<Rows>& parts, std::int64_t rows) {

@@ -37,7 +37,7 @@ TEST_CASE("text data: windows follow each other, and each token's label is the n
   CHECK(data.features == 10);
   CHECK(data.outputs() == 256);
   CHECK(data.labels_per_row() == 10);
-  Loader loader(data, {3, 4}, kAsItIs, 2, 0, RowOrder::kAsGiven);
+  Loader loader(data, RowNumbers{3, 4}, kAsItIs, 2, 0, RowOrder::kAsGiven);
   const Batch batch = loader.next();
   REQUIRE(batch.labels.size() == 20);
   for (std::int64_t i = 0; i < 20; ++i) {
@@ -112,7 +112,7 @@ TEST_CASE("text data: windows to train on begin anywhere in the training part, a
 TEST_CASE("text data: an epoch has as many windows as are asked for") {
   const TempDir dir;
   const Dataset data = counting(dir, 891, 10);
-  Loader loader(data, {0, 1, 2, 3, 4, 5}, kAsItIs, 4, 1, RowOrder::kShuffled);
+  Loader loader(data, RowNumbers{0, 1, 2, 3, 4, 5}, kAsItIs, 4, 1, RowOrder::kShuffled);
   loader.set_epoch(10);
   CHECK(loader.batches_per_epoch() == 3);
   CHECK(loader.next().rows() == 4);

@@ -36,7 +36,7 @@ struct Exported {
 };
 
 Exported exported(InferenceNetwork network, const LoadedModel& loaded, const Dataset& dataset,
-                  const std::vector<std::int32_t>& rows) {
+                  std::span<const std::int32_t> rows) {
   const SelfCheck result = check_network(network, loaded, dataset, rows);
   CAPTURE(result.largest_difference);
   CHECK(result.passed());
@@ -229,7 +229,7 @@ Exported trained(const std::string& data, const std::string& model, const std::s
   train(dataset, with_defaults(options, dataset));
   const SavedRun saved(options.save);
   const LoadedModel loaded = load_model(saved, dataset);
-  std::vector<std::int32_t> rows = scored_rows(saved, dataset).rows;
+  RowNumbers rows = scored_rows(saved, dataset).rows;
   rows.resize(std::min<std::size_t>(rows.size(), 1000));
   return exported(describe_network(saved, loaded), loaded, dataset, rows);
 }
@@ -446,7 +446,7 @@ TEST_CASE("c header: a network that is not the model's fails the self-check") {
   const SavedRun saved(options.save);
   const LoadedModel loaded = load_model(saved, dataset);
   InferenceNetwork network = describe_network(saved, loaded);
-  const std::vector<std::int32_t> rows = scored_rows(saved, dataset).rows;
+  const RowNumbers rows = scored_rows(saved, dataset).rows;
   CHECK(check_network(network, loaded, dataset, rows).passed());
   CHECK(!check_network(network, loaded, dataset, {}).passed());
   std::int8_t& trit = network.layers.front().product.trits.front();

@@ -50,7 +50,7 @@ TEST_CASE("language model: the scores of given logits, by hand") {
   const TempDir dir;
   const Dataset data = small_text(dir);
   const LanguageModel task(data);
-  Loader loader = task.test_batches({5});
+  Loader loader = task.test_batches(RowNumbers{5});
   const Batch batch = loader.next();
   // The right token has twice the weight of each of the 255 others.
   std::vector<float> logits(16 * 256, 0.0f);
@@ -62,7 +62,7 @@ TEST_CASE("language model: the scores of given logits, by hand") {
   // 257 floats, each rounded by 2^-24 of itself, make a sum of 2 and 255 ones in double.
   constexpr double kRounding = 2.0 * 0x1p-24;
   CHECK(sums.score == doctest::Approx(16.0 * nats).epsilon(kRounding));
-  const Scores scores = task.scores(sums, {5});
+  const Scores scores = task.scores(sums, RowNumbers{5});
   CHECK(scores.nats.value() == doctest::Approx(nats).epsilon(kRounding));
   CHECK(scores.score == doctest::Approx(nats / std::numbers::ln2).epsilon(kRounding));
   CHECK_FALSE(scores.r2.has_value());

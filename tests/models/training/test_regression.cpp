@@ -84,7 +84,7 @@ TEST_CASE("regression: the loss and the scores of four rows, by hand") {
   CHECK(scores.r2.value() == doctest::Approx(1.0 - squares / 14.0).epsilon(kRounding));
   CHECK(std::isnan(task.score(0.0, 0)));
   // Of a single row there is no variance to explain.
-  CHECK_FALSE(task.scores(sums, {2}).r2.has_value());
+  CHECK_FALSE(task.scores(sums, RowNumbers{2}).r2.has_value());
 }
 
 TEST_CASE("regression: every recipe learns, the same with any threads, and goes on when resumed") {
@@ -150,7 +150,7 @@ TEST_CASE("regression: a checkpoint scores and predicts in the units of the labe
                               "tested", "steps"});
 
   const LoadedModel loaded = load_model(saved, data);
-  const std::vector<std::int32_t> rows = fixed_split(data).test;
+  const RowNumbers rows = fixed_split(data).test;
   const std::vector<double> values = predict_values(loaded, data, rows);
   std::vector<double> targets;
   for (const std::int32_t row : rows)
@@ -161,7 +161,7 @@ TEST_CASE("regression: a checkpoint scores and predicts in the units of the labe
   CHECK(run.test_r2.value() == doctest::Approx(naive.r2).epsilon(kRounding));
   // One row at a time, the same numbers.
   for (std::size_t i = 0; i < 3; ++i)
-    CHECK(predict_values(loaded, data, {rows[i]})[0] == values[i]);
+    CHECK(predict_values(loaded, data, RowNumbers{rows[i]})[0] == values[i]);
 }
 
 TEST_CASE("regression: folds give the mean and the spread of the errors") {
@@ -266,7 +266,8 @@ TEST_CASE("regression: what treats classes, and data of another kind, are refuse
   CHECK(contains(refusal([&] { load_model(SavedRun(named), data); }),
                  "its model predicts classes, but the labels of 'diabetes' are numbers"));
   const LoadedModel of_classes = load_model(SavedRun(named), classes);
-  CHECK(contains(refusal([&] { predict_values(of_classes, classes, {0}); }), "has 2 classes"));
+  CHECK(contains(refusal([&] { predict_values(of_classes, classes, RowNumbers{0}); }),
+                 "has 2 classes"));
   options = quick();
   options.resume = named;
   CHECK(contains(refusal([&] { train(diabetes(), options); }), "other features or classes"));

@@ -300,6 +300,25 @@ TEST_CASE("training: the peak of live memory is that of the run, whatever ran be
   CHECK(larger > alone + 256 * 256 + 2 * 16 * 240 * 4);
 }
 
+TEST_CASE("training: the result says what the data hold, beside the peak of training") {
+  const std::int64_t others = ledger::live(Category::kData);
+  const Dataset digits = open_dataset("digits", {});
+  // Values of fp32, labels, and the lines of the embedded table.
+  const std::int64_t of_set = digits.rows * (64 * 4 + 4);
+  CHECK(ledger::live(Category::kData) - others >= of_set);
+  TrainOptions options = quick("latent8");
+  const Split split = fixed_split(digits);
+  const RunResult run = train(digits, split, options);
+  // The split, two orders of the training rows, and a batch with its labels.
+  const auto train_rows = std::ssize(split.train);
+  const std::int64_t beside = 4 * digits.rows + 2 * 4 * train_rows + options.batch * (64 * 4 + 4);
+  CHECK(run.data_bytes >= of_set + beside);
+  // Vectors that grew have room for at most twice their rows.
+  CHECK(run.data_bytes <= others + of_set + 8 * digits.rows + 2 * beside + of_set / 65);
+  options.model = "mlp:64,64";
+  CHECK(train(digits, split, options).data_bytes == run.data_bytes);
+}
+
 TEST_CASE("training: evaluation works in the memory of the steps") {
   const Dataset digits = open_dataset("digits", {});
   TrainOptions options = quick("latent8");

@@ -22,7 +22,8 @@ Json comparable(Json comparison) {
   for (const char* key : {"command", "seconds"}) comparison.erase(key);
   const auto erase = [](Json& json, const auto& self) -> void {
     if (json.is_object()) {
-      for (const char* key : {"seconds", "seconds_per_run", "time", "peak_live_bytes", "cached"}) {
+      for (const char* key :
+           {"seconds", "seconds_per_run", "time", "peak_live_bytes", "data_bytes", "cached"}) {
         json.erase(key);
       }
     }
