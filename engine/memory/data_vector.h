@@ -18,7 +18,7 @@ struct DataAllocator {
 
   DataAllocator() = default;
   template <typename Other>
-  DataAllocator(const DataAllocator<Other>&) {}
+  DataAllocator(const DataAllocator<Other>&) {}  // NOLINT(google-explicit-constructor)
 
   T* allocate(std::size_t n) {
     T* memory = std::allocator<T>().allocate(n);
