@@ -5,8 +5,8 @@
 # tests of threads with the thread sanitizer, and the fuzzers, which run for a minute; clang-format reads all files,
 # clang-tidy those that were changed last, for three minutes.
 # --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
-# thread sanitizer, ten minutes of torture.sh and five of soak.sh (SOAK=MINUTES), fuzzers of a million inputs, clang-tidy on
-# all files, `pip install` with its own compile, and, on bare machines with Debian 12 and 13, both commands of README and the
+# thread sanitizer, ten minutes of torture.sh and five of soak.sh (SOAK=MINUTES), fuzzers of a million inputs or 50
+# minutes each, clang-tidy on all files, `pip install` with its own compile, and, on bare machines with Debian 12 and 13, both commands of README and the
 # Debian package. Each part says how many seconds it took, its build included.
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
@@ -145,7 +145,7 @@ run_clang() {
   else
     count "build of tsan" 0 1
   fi
-  if build fuzz fuzz_readers fuzz_safetensors fuzz_tables fuzz_texts fuzz_tools; then
+  if build fuzz fuzz_c fuzz_exports fuzz_readers fuzz_safetensors fuzz_tables fuzz_texts fuzz_tools; then
     run_tests "fuzzers" fuzz --label-regex smoke
   else
     count "build of fuzz" 0 1
