@@ -183,14 +183,16 @@ TEST_CASE("loader: bytes are standardised as by hand, each of the 256") {
   }
 }
 
-TEST_CASE("loader: batch memory is counted as data, once") {
+TEST_CASE("loader: the memory of a batch and of the orders of rows is counted as data, once") {
   const Dataset data = numbered(100);
   const std::int64_t before = ledger::live(Category::kData);
   Loader loader(data, range(0, 100), kIdentity, 10, 0, RowOrder::kShuffled);
-  CHECK(ledger::live(Category::kData) - before == 10 * (4 + 4));
+  // A feature and a label of ten rows; the rows as they were given, and in the order of an epoch.
+  constexpr std::int64_t kHeld = 10 * (4 + 4) + 2 * 100 * 4;
+  CHECK(ledger::live(Category::kData) - before == kHeld);
   const Batch first = loader.next();
   for (int i = 0; i < 25; ++i) CHECK(loader.next().x.data == first.x.data);
-  CHECK(ledger::live(Category::kData) - before == 10 * (4 + 4));
+  CHECK(ledger::live(Category::kData) - before == kHeld);
 }
 
 TEST_CASE("loader: a share has memory for its own rows, those of a smaller last batch included") {
