@@ -197,15 +197,17 @@ TEST_CASE("loader: the memory of a batch and of the orders of rows is counted as
 
 TEST_CASE("loader: a share has memory for its own rows, those of a smaller last batch included") {
   const Dataset data = numbered(14);
+  // Three rows of a feature and a label; both orders of rows are of the whole set.
+  const std::int64_t held = 3 * (4 + 4) + 2 * 4 * data.rows;
   const std::int64_t before = ledger::live(Category::kData);
   Loader loader(data, range(0, 14), kIdentity, 8, 0, RowOrder::kAsGiven);
   // A quarter of a whole batch, but half of the last one, which has 6 rows.
   loader.restrict_to([](std::int64_t whole) {
     return std::pair<std::int64_t, std::int64_t>(whole == 8 ? 6 : 3, whole);
   });
-  CHECK(ledger::live(Category::kData) - before == 3 * (4 + 4));
+  CHECK(ledger::live(Category::kData) - before == held);
   CHECK(epoch(loader) == std::vector<float>{6, 7, 11, 12, 13});
-  CHECK(ledger::live(Category::kData) - before == 3 * (4 + 4));
+  CHECK(ledger::live(Category::kData) - before == held);
 }
 
 TEST_CASE("loader: bad arguments are refused with their values") {
