@@ -6,8 +6,8 @@
 # clang-tidy those that were changed last, for three minutes.
 # --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
 # thread sanitizer, ten minutes of torture.sh and five of soak.sh (SOAK=MINUTES), fuzzers of a million inputs or 50
-# minutes each, clang-tidy on all files, `pip install` with its own compile, and, on bare machines with Debian 12 and 13, both commands of README and the
-# Debian package. Each part says how many seconds it took, its build included.
+# minutes each, clang-tidy on all files, `pip install` with its own compile, and, on bare machines with Debian 12 and 13,
+# both commands of README and the Debian package. Each part says how many seconds it took, its build included.
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
