@@ -49,7 +49,8 @@ namespace tritgrad {
 // Opens a checkpoint that lies in memory.
 tg_model* model_of_bytes(std::vector<std::byte> bytes);
 
-// Throws Error, which tells the inputs of the model, for rows of another number of features.
+// Throws Error, which tells the inputs of the model, for rows of another number of features, and
+// for a language model, which reads no rows.
 void check_features(const tg_model& model, std::int64_t features);
 
 }  // namespace tritgrad

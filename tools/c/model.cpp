@@ -24,6 +24,8 @@ tg_model* model_of_bytes(std::vector<std::byte> bytes) {
 }
 
 void check_features(const tg_model& model, std::int64_t features) {
+  check(!model.saved.is_language_model(),
+        "the model reads texts, and rows are none; ask it for text by tg_model_generate()");
   const ModelInput& input = model.loaded.plan.input;
   if (features == input.features) return;
   const std::vector<std::string> names = model.saved.table().feature_names();

@@ -74,8 +74,8 @@ class Bench:
         (place / "build/release").symlink_to(Path(self.tritgrad).parent)
         write_table(place / "table.csv")
         shutil.copy(place / "table.csv", place / "other.csv")
-        for text in ("novel.txt", "text.txt"):
-            shutil.copy(ROOT / "LICENSE", place / text)
+        for name in ("novel.txt", "text.txt"):
+            shutil.copy(ROOT / "LICENSE", place / name)
         if page in table.FILES:
             language, name = table.FILES[page]
             code = [code for word, code in pages.blocks(text) if word == language]

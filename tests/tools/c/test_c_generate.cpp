@@ -61,6 +61,17 @@ TEST_CASE("c generate: a writer ends the text") {
   CHECK(calls == 3);
 }
 
+TEST_CASE("c generate: a language model takes no rows") {
+  const ModelHandle model{tg_model_open(writer().checkpoint.c_str())};
+  const float row[32] = {};
+  std::int64_t code = 0;
+  CHECK(tg_model_check_rows(model.handle, row, TG_FLOAT32, 1, 1, nullptr, nullptr) == TG_INVALID);
+  CHECK(std::string(tg_error()) ==
+        "the model reads texts, and rows are none; ask it for text by tg_model_generate()");
+  CHECK(tg_model_predict(model.handle, row, TG_FLOAT32, 1, 32, &code, nullptr, nullptr) ==
+        TG_INVALID);
+}
+
 TEST_CASE("c generate: what cannot be written is refused") {
   const ModelHandle model{tg_model_open(writer().checkpoint.c_str())};
   std::string text;
