@@ -22,7 +22,10 @@ const std::int32_t* sum_fine_windows(Tape& tape, const FineImages& x) {
 void multiply_finely(const FineImages& x, const WindowPanels& w, const WindowSums& s,
                      std::int32_t* sums) {
   multiply_stretch(x.images, w, s, sums, /*add=*/false);
-  for (std::int64_t i = 0; i < s.pixels * kPanelColumns; ++i) sums[i] *= kFiner;
+  for (std::int64_t pixel = 0; pixel < s.pixels; ++pixel) {
+    std::int32_t* row = sums + pixel * kPanelColumns;
+    for (std::int64_t i = 0; i < s.n; ++i) row[i] *= kFiner;
+  }
   multiply_stretch(x.rests, w, s, sums, /*add=*/true);
 }
 
