@@ -1,6 +1,9 @@
 // libFuzzer entry for the C interface: the input chooses calls and their arguments, byte by byte.
 // Each call must end in a result or in a sentence. Handles that were closed and arrays that are too
 // short are out of the contract, and not tried.
+// The handles' header declares tests beside them, whose framework has to be there.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <cctype>
