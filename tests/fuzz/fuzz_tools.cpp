@@ -63,15 +63,21 @@ void read_picture(const std::string& path) {
   convert_cifar_png(path, kLabels, folder() / "records.bin");
 }
 
-// The command is read with all its options, and does nothing.
+struct IsRead {};
+
+// The command is read with all its options, and ends before it does anything: its own callback
+// stays as it is, as it holds what options are written to.
 void read_config(const std::string& path) {
   CLI::App app("", "tritgrad");
   add_train_command(app);
-  app.get_subcommand("train")->callback([] {});
+  app.get_subcommand("train")->parse_complete_callback([] { throw IsRead{}; });
   std::array<std::string, 4> words = {"tritgrad", "train", "--config", path};
   std::array<char*, 5> arguments{};
   for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
-  run_command_line(app, static_cast<int>(words.size()), arguments.data());
+  try {
+    run_command_line(app, static_cast<int>(words.size()), arguments.data());
+  } catch (const IsRead&) {
+  }
 }
 
 // What is found is written and found again as the same.
