@@ -308,6 +308,17 @@ def cpu_name():
     return "unknown"
 
 
+def check_rounds_and_output(options):
+    """Ends where measurements would be none, or could not be written."""
+    if options.rounds < 1:
+        stop("--rounds {}: expected 1 or more".format(options.rounds))
+    if options.json:
+        try:
+            open(options.json, "a").close()
+        except OSError as error:
+            stop("--json {}: {}".format(options.json, error.strerror))
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="bench_vs_torch.sh", description=__doc__,
@@ -325,13 +336,7 @@ def parse_arguments():
     options = parser.parse_args()
     if options.rounds is None:
         options.rounds = 1 if options.quick else 3
-    if options.rounds < 1:
-        stop("--rounds {}: expected 1 or more".format(options.rounds))
-    if options.json:
-        try:
-            open(options.json, "a").close()
-        except OSError as error:
-            stop("--json {}: {}".format(options.json, error.strerror))
+    check_rounds_and_output(options)
     return options
 
 

@@ -32,8 +32,8 @@ import sys
 import tempfile
 import time
 
-from bench_vs_torch import (check_programs, cpu_name, environment, fastest_core, separate_cores,
-                            show, tuned_torch)
+from bench_vs_torch import (check_programs, check_rounds_and_output, cpu_name, environment,
+                            fastest_core, separate_cores, show, tuned_torch)
 
 TORCH = [sys.executable, str(pathlib.Path(__file__).resolve().with_name("torch_training.py"))]
 VAL = 0.1
@@ -276,13 +276,7 @@ def parse_arguments():
     for name in options.sets:
         if name not in SETS:
             stop("--only: '{}' found, some of {} expected".format(name, ", ".join(SETS)))
-    if options.rounds < 1:
-        stop("--rounds {}: expected 1 or more".format(options.rounds))
-    if options.json:
-        try:
-            open(options.json, "a").close()
-        except OSError as error:
-            stop("--json {}: {}".format(options.json, error.strerror))
+    check_rounds_and_output(options)
     return options
 
 

@@ -178,14 +178,22 @@ def check_tests(bench, command):
     return None if re.search(r": [1-9]", done.stdout) else "no test case has such a name"
 
 
-def check_command(bench, command, place):
-    """Returns what is wrong with a command of a block, or None."""
+def check_known(bench, command):
+    """Whether something else runs a command, or it runs tests; and what is wrong with it, or None."""
     for check in (check_elsewhere, check_by_hand):
         known, complaint = check(command)
         if known:
-            return complaint
+            return True, complaint
     if "tritgrad_tests " in command:
-        return check_tests(bench, command)
+        return True, check_tests(bench, command)
+    return False, None
+
+
+def check_command(bench, command, place):
+    """Returns what is wrong with a command of a block, or None."""
+    known, complaint = check_known(bench, command)
+    if known:
+        return complaint
     if not re.match(table.RUN, command):
         return "no rule of tests/scripts/documents/table.py says how this is tested"
     program = command.split(" ")[0]
@@ -197,12 +205,9 @@ def check_command(bench, command, place):
 
 def check_mention(bench, command):
     """Returns what is wrong with a command in a sentence, whose arguments may be names of what to write."""
-    for check in (check_elsewhere, check_by_hand):
-        known, complaint = check(command)
-        if known:
-            return complaint
-    if "tritgrad_tests " in command:
-        return check_tests(bench, command)
+    known, complaint = check_known(bench, command)
+    if known:
+        return complaint
     words = command[command.find("tritgrad "):].split()
     if words[0] != "tritgrad":
         return "no rule of tests/scripts/documents/table.py says how this is tested"
