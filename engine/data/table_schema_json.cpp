@@ -3,6 +3,7 @@
 
 #include "engine/check.h"
 #include "engine/data/table_schema.h"
+#include "engine/files/json_whole-inl.h"
 
 namespace tritgrad {
 namespace {
@@ -24,11 +25,11 @@ SchemaJson column_json(const TableFeature& column) {
 TableFeature column_from(const SchemaJson& json) {
   TableFeature column;
   column.name = json.at("name").get<std::string>();
-  column.place = json.at("place").get<std::int64_t>();
+  column.place = whole_number<std::int64_t>(json.at("place"));
   column.words = json.value("words", std::vector<std::string>());
   column.offset = json.value("offset", 0.0);
   column.has_indicator = json.value("indicator", false);
-  column.missing = json.value("missing", std::int64_t{0});
+  if (json.contains("missing")) column.missing = whole_number<std::int64_t>(json.at("missing"));
   if (json.contains("fill")) {
     if (column.words.empty()) {
       column.fill_number = json.at("fill").get<double>();
@@ -55,8 +56,8 @@ TableSchema schema_from_json(const std::string& text, const std::string& where) 
     const SchemaJson json = SchemaJson::parse(text);
     schema.has_names = json.at("header").get<bool>();
     schema.label = json.at("label").get<std::string>();
-    schema.label_place = json.at("label_place").get<std::int64_t>();
-    schema.table_columns = json.at("table_columns").get<std::int64_t>();
+    schema.label_place = whole_number<std::int64_t>(json.at("label_place"));
+    schema.table_columns = whole_number<std::int64_t>(json.at("table_columns"));
     schema.left_out = json.at("left_out").get<std::vector<std::string>>();
     for (const SchemaJson& column : json.at("columns")) {
       schema.columns.push_back(column_from(column));

@@ -10,6 +10,7 @@
 #include "engine/check.h"
 #include "engine/data/standardizer.h"
 #include "engine/files/hash.h"
+#include "engine/files/json_whole-inl.h"
 
 namespace tritgrad {
 namespace {
@@ -184,6 +185,8 @@ struct Reader {
     if constexpr (requires(Reader part) { fields(part, value); }) {
       Reader part{found, metric};
       fields(part, value);
+    } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+      value = whole_number<T>(found);
     } else {
       value = found.get<T>();
     }

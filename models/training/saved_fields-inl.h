@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/files/json_whole-inl.h"
 #include "engine/text.h"
 #include "models/training/train_spec.h"
 
@@ -44,13 +45,6 @@ struct Unfit {
 
 inline std::string bounds_text(const Range& range) {
   return concat(" from ", number_text(range.low), " to ", number_text(range.high));
-}
-
-// Whether it is a whole number that the type holds.
-template <std::integral Whole>
-bool holds_whole(const Json& json) {
-  if (json.is_number_unsigned()) return std::in_range<Whole>(json.get<std::uint64_t>());
-  return json.is_number_integer() && std::in_range<Whole>(json.get<std::int64_t>());
 }
 
 template <std::integral Whole>

@@ -16,6 +16,7 @@
 #include "engine/data/known_texts.h"
 #include "engine/data/open_dataset.h"
 #include "engine/files/atomic_file.h"
+#include "engine/files/json_whole-inl.h"
 #include "engine/files/read_file.h"
 #include "engine/text.h"
 
@@ -65,7 +66,12 @@ std::vector<std::uint8_t> read_rows(const fs::path& png, std::size_t rows) {
 
 std::vector<std::uint8_t> read_labels(const fs::path& json) {
   try {
-    return nlohmann::json::parse(read_file(json.string())).get<std::vector<std::uint8_t>>();
+    std::vector<std::uint8_t> labels;
+    const nlohmann::json list = nlohmann::json::parse(read_file(json.string()));
+    for (const auto& label : list.get<std::vector<nlohmann::json>>()) {
+      labels.push_back(whole_number<std::uint8_t>(label));
+    }
+    return labels;
   } catch (const nlohmann::json::exception& error) {
     fail(json.string(), ": is no list of labels: ", error.what());
   }

@@ -126,7 +126,17 @@ TEST_CASE("run result: text that is no result is refused with the key") {
     }
     bad[item.key()] = nlohmann::json::array({nlohmann::json::array({"x"})});
     CHECK(contains(refusal([&] { run_from_json(bad.dump()); }), "run result: '"));
+    if (!good[item.key()].is_number_integer()) continue;
+    for (const nlohmann::json& number : {nlohmann::json(1e95), nlohmann::json(true)}) {
+      bad[item.key()] = number;
+      const std::string said = refusal([&] { run_from_json(bad.dump()); });
+      CHECK((said.empty() || contains(said, "has the wrong type")));
+    }
   }
+  nlohmann::json halved = good;
+  halved["epochs"] = 0.5;
+  CHECK(refusal([&] { run_from_json(halved.dump()); }) ==
+        "run result: 'epochs' has the wrong type");
   CHECK(contains(refusal([] { run_from_json("[]"); }), "no JSON object"));
   CHECK(contains(refusal([] { run_from_json("{"); }), "no JSON object"));
 }

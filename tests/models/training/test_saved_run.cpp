@@ -167,6 +167,11 @@ TEST_CASE("saved run: only a user's table is described, and options of tables ar
   rewrite_checkpoint(file, other, [](Json& json) { json["table"]["columns"][1]["words"] = 3; });
   CHECK(contains(refusal([&] { SavedRun(other).table(); }),
                  "metadata field 'table' is no description of a table"));
+  for (const Json& place : {Json(1e95), Json(0.5), Json(true)}) {
+    rewrite_checkpoint(file, other,
+                       [&](Json& json) { json["table"]["columns"][1]["place"] = place; });
+    CHECK(contains(refusal([&] { SavedRun(other).table(); }), "type must be a whole number"));
+  }
   rewrite_checkpoint(file, other, [](Json& json) { json["table"]["columns"].erase(0); });
   CHECK(contains(refusal([&] { SavedRun(other).table(); }),
                  "its model has 3 inputs, but its columns become 2 features"));

@@ -174,6 +174,12 @@ TEST_CASE("fetch conversions: labels that do not fit the pictures are refused") 
   CHECK(contains(said("[0,1,2,3,4]"), "data_batch_1.png: a picture of 1024 x 2 in format 2 found"));
   CHECK(contains(said("[0,1,"), "train_lables.json: is no list of labels"));
   CHECK(contains(said("{}"), "train_lables.json: is no list of labels"));
+  // What a byte does not hold, and what is no whole number.
+  for (const char* label : {"256", "-1", "1e95", "0.5", "1.0", "true", "null", "\"1\""}) {
+    CAPTURE(label);
+    const std::string list = concat("[0,1,", label, ",2,3]");
+    CHECK(contains(said(list.c_str()), "type must be a whole number"));
+  }
 }
 
 TEST_CASE("fetch conversions: cifar10 from npm is converted, verified and moved into place") {
