@@ -1,24 +1,39 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test: the optimised build with all checks, then what depends on
-# kernels again for every instruction set, two minutes of tools/scripts/torture.sh (TORTURE=MINUTES sets others), and all
-# unit tests under the address and undefined-behaviour sanitizers. clang builds the library, the command line and the
-# tests of threads with the thread sanitizer, and the fuzzers, which run for a minute; clang-format reads all files,
-# clang-tidy those that were changed last, for three minutes.
+# Installs what is missing, builds, and runs every test. Usage: test.sh [--extended | PART...]
+# Without arguments: the optimised build with all checks, then what depends on kernels again for every instruction set, two
+# minutes of tools/scripts/torture.sh (TORTURE=MINUTES sets others), and all unit tests under the address and
+# undefined-behaviour sanitizers. clang builds the library, the command line and the tests of threads with the thread
+# sanitizer, and the fuzzers, which run for a minute; clang-format reads all files, clang-tidy those that were changed last,
+# for three minutes.
 # --extended adds whole builds and tests by clang, without optimisation, without instruction sets and with the
 # thread sanitizer, ten minutes of torture.sh and five of soak.sh (SOAK=MINUTES), fuzzers of a million inputs or 50
 # minutes each, clang-tidy on all files, `pip install` with its own compile, and, on bare machines with Debian 12 and 13,
-# both commands of README and the Debian package. Each part says how many seconds it took, its build included.
+# both commands of README and the Debian package. That takes a night; names of parts run these alone.
+# Each part says how many seconds it took, its build included.
 # The last line is 'N passed, N failed': test cases of the unit tests, plus checks.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 source tools/scripts/setup.sh
 
-extended=false
+usual_parts=(release isas torture asan-ubsan threads fuzzers clang-format clang-tidy-latest)
+extended_parts=(release isas torture soak asan-ubsan threads clang debug portable tsan fuzz clang-format clang-tidy
+  pip-install bookworm trixie)
+parts=("${usual_parts[@]}")
 torture=2
 case ${1-} in
   '') ;;
-  --extended) extended=true torture=10 ;;
-  *) stop "unknown argument '$1', expected nothing or --extended" ;;
+  --extended)
+    (($# == 1)) || stop "--extended runs all parts; leave '$2' out"
+    parts=("${extended_parts[@]}") torture=10
+    ;;
+  *)
+    for part in "$@"; do
+      [[ " ${usual_parts[*]} ${extended_parts[*]} " == *" $part "* ]] ||
+        stop "unknown part '$part', expected --extended or some of: $(printf '%s\n' "${usual_parts[@]}" \
+          "${extended_parts[@]}" | sort -u | paste -sd ' ')"
+    done
+    parts=("$@")
+    ;;
 esac
 unset TRITGRAD_ISA
 
@@ -137,42 +152,79 @@ set_aslr() {
   fi
 }
 
-run_clang() {
+part_release() {
+  build_release || return 0
+  if [[ ${TRITGRAD_READERS-} == required ]]; then
+    # The test of C headers trains on it where it has been fetched.
+    timeout 120 build/release/tritgrad data fetch mnist --quiet >/dev/null </dev/null || say "going on without MNIST"
+  fi
+  run_tests release release
+}
+# The default is the best that this machine has; with tiles, what most machines have comes after it.
+part_isas() {
+  build_release || return 0
+  local isas=(avx2 reference) isa
+  if grep -qw amx_int8 /proc/cpuinfo; then isas=(avx512vbmi "${isas[@]}"); fi
+  for isa in "${isas[@]}"; do
+    TRITGRAD_ISA=$isa run_tests "release, TRITGRAD_ISA=$isa" release --label-regex '^(engine|ops|optim|models)$'
+  done
+}
+# Alone, as what it does takes time by the clock.
+part_torture() {
+  build_release || return 0
+  check torture bash tools/scripts/torture.sh "${TORTURE:-$torture}"
+  tail -n 1 build/check.log
+}
+part_soak() {
+  check soak bash tools/scripts/soak.sh "${SOAK:-5}"
+  tail -n 1 build/check.log
+}
+part_asan_ubsan() { build_and_test asan-ubsan; }
+part_threads() {
   if build tsan tritgrad_cli tritgrad_thread_tests; then
     set_aslr
-    run_tests "threads" tsan --label-regex threads
+    run_tests threads tsan --label-regex threads
     without_aslr=()
   else
     count "build of tsan" 0 1
   fi
+}
+part_fuzzers() {
   if build fuzz fuzz_c fuzz_exports fuzz_readers fuzz_safetensors fuzz_tables fuzz_texts fuzz_tools; then
-    run_tests "fuzzers" fuzz --label-regex smoke
+    run_tests fuzzers fuzz --label-regex smoke
   else
     count "build of fuzz" 0 1
   fi
-  check_with clang-format-14 clang-format format
-  $extended || check_with clang-tidy-14 "clang-tidy on the latest changes" tidy_latest
 }
-
-run_extended() {
-  check "soak" bash tools/scripts/soak.sh "${SOAK:-5}"
-  build_and_test clang
-  build_and_test debug
-  build_and_test portable
+part_clang_format() { check_with clang-format-14 clang-format format; }
+part_clang_tidy_latest() { check_with clang-tidy-14 "clang-tidy on the latest changes" tidy_latest; }
+part_clang_tidy() { check_with clang-tidy-14 clang-tidy tidy_all; }
+part_clang() { build_and_test clang; }
+part_debug() { build_and_test debug; }
+part_portable() { build_and_test portable; }
+part_tsan() {
   set_aslr
   build_and_test tsan --label-regex unit
   without_aslr=()
-  build_and_test fuzz --label-regex fuzz
-  check_with clang-tidy-14 clang-tidy tidy_all
-  check "pip install" bash tests/scripts/python_install.sh
-  for suite in bookworm trixie; do
-    if ((EUID == 0)); then
-      check "both commands on a bare $suite" bash tools/scripts/bare_debian.sh "$suite"
-      check "the Debian package on a bare $suite" bash tools/scripts/bare_debian.sh --package "$suite"
-    else
-      say "bare $suite: skipped, only root can mount and enter it"
-    fi
-  done
+}
+part_fuzz() { build_and_test fuzz --label-regex fuzz; }
+part_pip_install() { check "pip install" bash tests/scripts/python_install.sh; }
+part_bookworm() { try_bare bookworm; }
+part_trixie() { try_bare trixie; }
+
+build_release() {
+  build release && return
+  count "build of release" 0 1
+  return 1
+}
+
+try_bare() {
+  if ((EUID == 0)); then
+    check "both commands on a bare $1" bash tools/scripts/bare_debian.sh "$1"
+    check "the Debian package on a bare $1" bash tools/scripts/bare_debian.sh --package "$1"
+  else
+    say "bare $1: skipped, only root can mount and enter it"
+  fi
 }
 
 without_aslr=()
@@ -183,27 +235,7 @@ install_packages "${kClangPackages[@]}" "${kReaderPackages[@]}"
 install_tools clang-format-14 clang-tidy-14
 if [[ ${TRITGRAD_READERS-} == required ]]; then install_packages "${kLargeReaderPackages[@]}"; fi
 
-if build release; then
-  if [[ ${TRITGRAD_READERS-} == required ]]; then
-    # The test of C headers trains on it where it has been fetched.
-    timeout 120 build/release/tritgrad data fetch mnist --quiet >/dev/null </dev/null || say "going on without MNIST"
-  fi
-  run_tests release release
-  # The default is the best that this machine has; with tiles, what most machines have comes after it.
-  isas=(avx2 reference)
-  if grep -qw amx_int8 /proc/cpuinfo; then isas=(avx512vbmi "${isas[@]}"); fi
-  for isa in "${isas[@]}"; do
-    TRITGRAD_ISA=$isa run_tests "release, TRITGRAD_ISA=$isa" release --label-regex '^(engine|ops|optim|models)$'
-  done
-  # Alone, as what it does takes time by the clock.
-  check "torture" bash tools/scripts/torture.sh "${TORTURE:-$torture}"
-  tail -n 1 build/check.log
-else
-  count "build of release" 0 1
-fi
-build_and_test asan-ubsan
-run_clang
-if $extended; then run_extended; fi
+for part in "${parts[@]}"; do "part_${part//-/_}"; done
 
 echo "$passed passed, $failed failed"
 ((failed == 0))
