@@ -53,7 +53,7 @@ expect layers 'simd-inl.h only' tests/planted.cpp '#include <xsimd/xsimd.hpp>\n'
 expect layers 'simd-inl.h only' ops/kernels/planted.cpp '#include <xsimd/xsimd.hpp>\n'
 expect layers 'ops/kernels/ only' engine/planted.cpp '# include <immintrin.h>\n'
 expect layers 'engine/memory/parallel.cpp only' ops/kernels/planted.cpp '#include <omp.h>\n'
-expect layers 'dense_product.cpp only' ops/kernels/planted.cpp '#include <oneapi/dnnl/dnnl.h>\n'
+expect layers 'ops/kernels/products/ only' ops/kernels/planted.cpp '#include <oneapi/dnnl/dnnl.h>\n'
 expect layers 'models/export/onnx.cpp only' models/planted.cpp '#include <onnx/onnx_pb.h>\n'
 expect layers 'piece_model.cpp only' models/planted.cpp '#include <google/protobuf/message_lite.h>\n'
 for part in data files; do

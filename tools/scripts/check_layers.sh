@@ -56,8 +56,8 @@ function check_system_include(target) {
     if (file !~ /^ops\/kernels\//)
       complain("<" target "> is for ops/kernels/ only")
   } else if (target ~ /dnnl/) {
-    if (file != "ops/kernels/products/dense_product.cpp")
-      complain("<" target "> is for ops/kernels/products/dense_product.cpp only; use ops/products/dense_product.h")
+    if (file !~ /^ops\/kernels\/products\/(dense_product|onednn)\.cpp$/)
+      complain("<" target "> is for ops/kernels/products/ only; use ops/products/dense_product.h")
   } else if (target ~ /^onnx\//) {
     if (file != "models/export/onnx.cpp" && file != "tests/models/export/test_onnx.cpp")
       complain("<" target "> is for models/export/onnx.cpp only; use models/export/onnx.h")
