@@ -8,6 +8,7 @@
 #include "ops/columns.h"
 #include "ops/images.h"
 #include "ops/products/convolution_gradient.h"
+#include "ops/products/float_convolution.h"
 #include "ops/products/float_products.h"
 #include "ops/products/integer_convolution.h"
 #include "ops/products/integer_linear.h"
@@ -94,45 +95,77 @@ void fold(const Convolution& c, const Tensor& dpatches, const GradientTarget& dx
   });
 }
 
-// `images` are x itself, or, for products in integers, rows that it has been rounded to.
+// Makes y, through patches. `images` are x itself, or, for products in integers, rows that it has
+// been rounded to.
 template <typename Images>
-Var convolve(Tape& tape, const Var& x, const Convolution& c, const Images& images) {
-  constexpr bool kIntegers = std::is_same_v<Images, QuantizedRows>;
-  const Var y = tape.variable({c.images * c.patches.count(), c.w.outputs});
+void forward_by_patches(Tape& tape, const Convolution& c, const Images& images, const Tensor& y) {
   c.for_each_part([&](std::int64_t first, std::int64_t count) {
     const auto patches = unfold_images(tape, c, images, first, count);
-    const Tensor y_part = c.rows(y.value, first, count);
-    if constexpr (kIntegers) {
+    const Tensor y_part = c.rows(y, first, count);
+    if constexpr (std::is_same_v<Images, QuantizedRows>) {
       integer_forward(tape, c.w, patches, y_part);
     } else {
       float_forward(tape, c.w, patches, y_part);
     }
     tape.scratch_reset();
   });
-  const Var& read = kIntegers ? y : x;
-  tape.record(y, {read}, {c.w.weight, c.w.scale}, [&tape, c, x, y, images] {
-    const Tensor dy = tape.grad_of(y);
-    const GradientTarget dx = x.wants_grad() ? tape.target(x) : GradientTarget{};
-    c.for_each_part([&](std::int64_t first, std::int64_t count) {
-      const Tensor dy_part = c.rows(dy, first, count);
+}
+
+// Adds dW, where it is wanted, and makes dx, where that has memory. `y` is read in integers.
+template <typename Images>
+void backward_by_patches(Tape& tape, const Convolution& c, const Images& images, const Tensor& y,
+                         const Tensor& dy, bool wants_dw, const GradientTarget& dx) {
+  constexpr bool kIntegers = std::is_same_v<Images, QuantizedRows>;
+  c.for_each_part([&](std::int64_t first, std::int64_t count) {
+    const Tensor dy_part = c.rows(dy, first, count);
+    if (wants_dw) {
       const auto patches = unfold_images(tape, c, images, first, count);
       if constexpr (kIntegers) {
-        integer_backward_weight(tape, c.w, patches, c.rows(y.value, first, count), dy_part,
-                                Share::kPart);
+        integer_backward_weight(tape, c.w, patches, c.rows(y, first, count), dy_part, Share::kPart);
       } else {
         float_backward_weight(tape, c.w, patches, dy_part);
       }
       tape.scratch_reset();
-      if (!dx.grad) return;
-      const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
-      if constexpr (kIntegers) {
-        integer_backward_input(tape, c.w, {dpatches, true}, dy_part);
-      } else {
-        float_backward_input(tape, c.w, {dpatches, true}, dy_part);
-      }
-      fold(c, dpatches, {c.pixel_rows(dx.grad, first, count), dx.fresh});
-      tape.scratch_reset();
-    });
+    }
+    if (!dx.grad) return;
+    const Tensor dpatches = tape.scratch({dy_part.rows(), c.patches.cols()});
+    if constexpr (kIntegers) {
+      integer_backward_input(tape, c.w, {dpatches, true}, dy_part);
+    } else {
+      float_backward_input(tape, c.w, {dpatches, true}, dy_part);
+    }
+    fold(c, dpatches, {c.pixel_rows(dx.grad, first, count), dx.fresh});
+    tape.scratch_reset();
+  });
+}
+
+GradientTarget target_where_wanted(Tape& tape, const Var& x) {
+  return x.wants_grad() ? tape.target(x) : GradientTarget{};
+}
+
+// In floats: each product where images lie, or, where that is not to be had, through patches.
+Var convolve(Tape& tape, const Var& x, const Convolution& c) {
+  const Var y = tape.variable({c.images * c.patches.count(), c.w.outputs});
+  const FloatConvolution direct{c.w, c.patches, c.images};
+  if (!direct.forward(tape, x.value, y.value)) forward_by_patches(tape, c, x.value, y.value);
+  tape.record(y, {x}, {c.w.weight, c.w.scale}, [&tape, c, direct, x, y] {
+    const Tensor dy = tape.grad_of(y);
+    GradientTarget dx = target_where_wanted(tape, x);
+    const bool wants_dw = !direct.backward_weight(tape, x.value, dy);
+    if (dx.grad && direct.backward_input(tape, dx, dy)) dx.grad = {};
+    if (wants_dw || dx.grad) backward_by_patches(tape, c, x.value, y.value, dy, wants_dw, dx);
+  });
+  return y;
+}
+
+// In integers, through patches of images that x has been rounded to.
+Var convolve(Tape& tape, const Var& x, const Convolution& c, const QuantizedRows& images) {
+  const Var y = tape.variable({c.images * c.patches.count(), c.w.outputs});
+  forward_by_patches(tape, c, images, y.value);
+  tape.record(y, {y}, {c.w.weight, c.w.scale}, [&tape, c, x, y, images] {
+    const Tensor dy = tape.grad_of(y);
+    const GradientTarget dx = target_where_wanted(tape, x);
+    backward_by_patches(tape, c, images, y.value, dy, true, dx);
   });
   return y;
 }
@@ -257,7 +290,7 @@ Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Par
         " pixels of ", image.channels, " channels have ", patches.cols(), " numbers but '",
         weight.name(), "' has shape ", weight.shape().str(), "; the last axis must have as many");
   const Convolution c{w, patches, image_count};
-  if (!in_integers(*w.weight, w.scale, compute)) return convolve(tape, x, c, x.value);
+  if (!in_integers(*w.weight, w.scale, compute)) return convolve(tape, x, c);
   check_integers("conv2d", w);
   check(image.pixels() <= kMostIntegerRows, "conv2d: images have ", image.height, " x ",
         image.width, " pixels; in int8 at most ", kMostIntegerRows, "; use --compute fp32");

@@ -25,8 +25,10 @@ inline ImageShape convolved(const ImageShape& image, Window window, std::int64_t
 //     y[pixel] = W patch(pixel),  patch(pixel) = the window around it, lines from the top, pixels
 // of a line from the left, channels of a pixel beside each other.
 //
-// Patches exist for a few images at a time, forward and again backward. kInt8 rounds x, each image
-// by its own absmax / 127, where the weight is ternary, and everything else as linear() does.
+// In floats oneDNN reads images where they lie, as far as it is there and faster
+// (ops/products/dense_convolution.h). Otherwise patches exist for a few images at a time, forward
+// and again backward. kInt8 rounds x, each image by its own absmax / 127, where the weight is
+// ternary, and everything else as linear() does.
 // Throws Error naming the shapes when they do not fit.
 Var conv2d(Tape& tape, const Var& x, const ImageShape& image, Window window, Parameter& weight,
            Parameter* scale = nullptr, Compute compute = Compute::kFp32);

@@ -37,30 +37,6 @@ void apply_scale(const LinearOperands& w, const float* scales, float* row) {
   });
 }
 
-// Null when there is no scale parameter.
-const float* scales_of(Tape& tape, const LinearOperands& w) {
-  return w.scale == nullptr ? nullptr : decode_scales(tape, w);
-}
-
-// Rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32, else
-// decoded into `panel` [kPanelRows x inputs].
-const float* decode_panel(const LinearOperands& w, const float* scales, std::int64_t begin,
-                          std::int64_t end, float* panel) {
-  const float* stored = w.weight->storage().fp32_data();
-  if (stored != nullptr && scales == nullptr) return stored + begin * w.inputs;
-  constexpr std::int64_t kDecodedElements = 32768;
-  const std::int64_t piece = std::max<std::int64_t>(1, kDecodedElements / w.inputs);
-  parallel_ranges(end - begin, piece, [&](std::int64_t first, std::int64_t last) {
-    float* rows = panel + first * w.inputs;
-    w.weight->storage().decode_rows(begin + first, begin + last, rows);
-    if (scales == nullptr) return;
-    for (std::int64_t r = first; r < last; ++r) {
-      apply_scale(w, scales + (begin + r) * w.groups, panel + r * w.inputs);
-    }
-  });
-  return panel;
-}
-
 double sum_of_squares(const Tensor& x) {
   return parallel_sum(x.size(), kElementsPerUnit, [&](std::int64_t begin, std::int64_t end) {
     return kernels().reductions.sum_of_squares(x.data + begin, end - begin);
@@ -98,8 +74,29 @@ void scaled_gradient(const LinearOperands& w, const float* trits, const float* s
 
 }  // namespace
 
+const float* float_scales(Tape& tape, const LinearOperands& w) {
+  return w.scale == nullptr ? nullptr : decode_scales(tape, w);
+}
+
+const float* decode_panel(const LinearOperands& w, const float* scales, std::int64_t begin,
+                          std::int64_t end, float* panel) {
+  const float* stored = w.weight->storage().fp32_data();
+  if (stored != nullptr && scales == nullptr) return stored + begin * w.inputs;
+  constexpr std::int64_t kDecodedElements = 32768;
+  const std::int64_t piece = std::max<std::int64_t>(1, kDecodedElements / w.inputs);
+  parallel_ranges(end - begin, piece, [&](std::int64_t first, std::int64_t last) {
+    float* rows = panel + first * w.inputs;
+    w.weight->storage().decode_rows(begin + first, begin + last, rows);
+    if (scales == nullptr) return;
+    for (std::int64_t r = first; r < last; ++r) {
+      apply_scale(w, scales + (begin + r) * w.groups, panel + r * w.inputs);
+    }
+  });
+  return panel;
+}
+
 void float_forward(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& y) {
-  const float* scales = scales_of(tape, w);
+  const float* scales = float_scales(tape, w);
   const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
@@ -115,7 +112,7 @@ void float_forward(Tape& tape, const LinearOperands& w, const Tensor& x, const T
 
 void float_backward_input(Tape& tape, const LinearOperands& w, const GradientTarget& dx,
                           const Tensor& dy) {
-  const float* scales = scales_of(tape, w);
+  const float* scales = float_scales(tape, w);
   const Tensor panel = tape.scratch({std::min(kPanelRows, w.outputs), w.inputs});
   for (std::int64_t begin = 0; begin < w.outputs; begin += kPanelRows) {
     const std::int64_t end = std::min(w.outputs, begin + kPanelRows);
@@ -134,7 +131,7 @@ void float_backward_input(Tape& tape, const LinearOperands& w, const GradientTar
 
 // A piece of rows of dW at a time, passed on to the weight and its scale.
 void float_backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy) {
-  const float* scales = scales_of(tape, w);
+  const float* scales = float_scales(tape, w);
   const Tensor dweight = tape.gradient(*w.weight, gradient_bound(w, scales, x, dy));
   if (w.scale == nullptr) {
     parallel_ranges(
@@ -170,6 +167,24 @@ void float_backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x,
       }
     });
   }
+}
+
+void add_weight_gradient(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy,
+                         const Tensor& dw) {
+  const float* scales = float_scales(tape, w);
+  const Tensor dweight = tape.gradient(*w.weight, gradient_bound(w, scales, x, dy));
+  if (w.scale == nullptr) {
+    return for_each_row(dw, [&](std::int64_t row) {
+      kernels().reductions.add_scaled(dweight.row(row), dw.row(row), 1.0f, w.inputs);
+    });
+  }
+  const Tensor dscale = tape.gradient(*w.scale);
+  const Tensor trits = tape.scratch(dw.shape);
+  for_each_row(dw, [&](std::int64_t row) {
+    w.weight->storage().decode_rows(row, row + 1, trits.row(row));
+    scaled_gradient(w, trits.row(row), scales + row * w.groups, dw.row(row), dweight.row(row),
+                    dscale.row(row));
+  });
 }
 
 }  // namespace tritgrad

@@ -15,4 +15,17 @@ void float_backward_input(Tape& tape, const LinearOperands& w, const GradientTar
 // Adds dW = dy^T x to the gradients of the weight and its scale.
 void float_backward_weight(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy);
 
+// ---- for products that are computed elsewhere ----
+
+// Returns the scales of W in scratch, or null when there is no scale parameter.
+const float* float_scales(Tape& tape, const LinearOperands& w);
+// Returns rows [begin, end) of the multiplying matrix: the stored array itself where it is fp32,
+// else decoded into `panel` [(end - begin) x inputs].
+const float* decode_panel(const LinearOperands& w, const float* scales, std::int64_t begin,
+                          std::int64_t end, float* panel);
+// Adds dW [outputs, inputs] to the gradients of the weight and its scale. Each column of x and dy,
+// in whatever shape they are, contains what makes a column or a row of dW.
+void add_weight_gradient(Tape& tape, const LinearOperands& w, const Tensor& x, const Tensor& dy,
+                         const Tensor& dw);
+
 }  // namespace tritgrad

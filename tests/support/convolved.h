@@ -125,6 +125,8 @@ class Layer {
   Parameter* scale() { return weight_.spec().format.traits().holds_trits ? &scale_ : nullptr; }
   std::vector<double> x() const { return {x_.begin(), x_.end()}; }
   std::vector<double> dy() const { return {dy_.begin(), dy_.end()}; }
+  void set_x(std::size_t i, float value) { x_[i] = value; }
+  void set_dy(std::size_t i, float value) { dy_[i] = value; }
   // Returns the numbers that multiply: values times scales.
   std::vector<double> multipliers() {
     std::vector<double> w = decoded(weight_.storage());

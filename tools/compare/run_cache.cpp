@@ -10,6 +10,7 @@
 #include "engine/kernels/kernels.h"
 #include "models/recipes/recipe.h"
 #include "models/training/trajectory.h"
+#include "ops/products/dense_convolution.h"
 #include "ops/products/dense_product.h"
 
 namespace tritgrad {
@@ -40,6 +41,14 @@ Recipe load_without_idle_overrides(const TrainSpec& spec) {
   return recipe;
 }
 
+// Whether there are convolutions in floats. Other runs do not depend on who computes them.
+bool convolves_floats(const TrainSpec& spec, const Recipe& recipe) {
+  const bool in_integers = recipe.compute == Compute::kInt8 &&
+                           recipe.group(Role::kWeight).format.traits().holds_trits &&
+                           recipe.named_groups.empty();
+  return spec.model.starts_with("conv:") && !in_integers;
+}
+
 }  // namespace
 
 std::string run_key(const Dataset& dataset, const std::string& data_hash, const TrainSpec& spec,
@@ -59,6 +68,7 @@ std::string run_key(const Dataset& dataset, const std::string& data_hash, const 
   key["trajectory"] = {kTrajectory.integer, kTrajectory.flash};
   key["kernels"] = kernels().name;
   key["float_products"] = dense_product_library();
+  if (convolves_floats(spec, recipe)) key["float_convolutions"] = dense_convolution_library();
   return key.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

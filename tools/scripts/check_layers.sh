@@ -56,7 +56,7 @@ function check_system_include(target) {
     if (file !~ /^ops\/kernels\//)
       complain("<" target "> is for ops/kernels/ only")
   } else if (target ~ /dnnl/) {
-    if (file !~ /^ops\/kernels\/products\/(dense_product|onednn)\.cpp$/)
+    if (file !~ /^ops\/kernels\/products\/(dense_convolution|dense_product|onednn)\.cpp$/)
       complain("<" target "> is for ops/kernels/products/ only; use ops/products/dense_product.h")
   } else if (target ~ /^onnx\//) {
     if (file != "models/export/onnx.cpp" && file != "tests/models/export/test_onnx.cpp")

@@ -1,6 +1,6 @@
-// When oneDNN computes in place of the kernels, for the files that know it: onednn.cpp
-// and dense_product.cpp. They alone are compiled with TRITGRAD_WITH_ONEDNN, which says that there
-// is one that stays on one thread.
+// When oneDNN computes in place of the kernels, for the files that know it: onednn.cpp,
+// dense_product.cpp and dense_convolution.cpp. They alone are compiled with TRITGRAD_WITH_ONEDNN,
+// which says that there is one that stays on one thread.
 #pragma once
 
 #include "engine/kernels/kernels.h"

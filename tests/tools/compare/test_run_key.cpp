@@ -10,6 +10,7 @@
 #include "models/recipes/recipe.h"
 #include "models/training/saved_run.h"
 #include "models/training/trajectory.h"
+#include "ops/products/dense_convolution.h"
 #include "ops/products/dense_product.h"
 #include "tests/support/byte_digits.h"
 #include "tests/support/support_files.h"
@@ -128,6 +129,16 @@ TEST_CASE("run key: the data's name, the program, its kernels and all of the rec
   CHECK(first["trajectory"] == Json{kTrajectory.integer, kTrajectory.flash});
   CHECK(first["kernels"] == kernels().name);
   CHECK(first["float_products"] == dense_product_library());
+  // Said of convolutions in floats alone.
+  CHECK(!first.contains("float_convolutions"));
+  const auto convolution_of = [&](const char* recipe) {
+    TrainSpec convolution = options;
+    convolution.model = "conv:8";
+    convolution.recipe = recipe;
+    return Json::parse(run_key(iris, data_xxh3(iris), convolution, RunPurpose::kTest));
+  };
+  CHECK(convolution_of("fp32")["float_convolutions"] == dense_convolution_library());
+  CHECK(!convolution_of("latent8").contains("float_convolutions"));
   // A factor at the end, a rule's setting that it does not read.
   const auto recipe_of = [&](const char* change) {
     options.overrides = {change};
