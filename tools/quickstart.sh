@@ -7,7 +7,7 @@ source tools/scripts/setup.sh
 
 install_packages "${kBuildPackages[@]}"
 install_tools npm  # `tritgrad data fetch` asks it
-build release tritgrad_cli
+build release tritgrad_cli tritgrad_c  # all that `cmake --install` asks for
 build/release/tritgrad compare --data wdbc --recipes fp32,master,votes,latent8 --seeds 3 \
   --report build/report.html
 say "the report is in $PWD/build/report.html"

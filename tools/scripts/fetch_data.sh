@@ -50,7 +50,7 @@ run_client() {  # FOLDER DEBIAN_PACKAGE COMMAND...
   command="$*"
   command -v "$1" >/dev/null || fail "$1: is not installed; on Debian: apt-get install $package$by_hand"
   say "$name: $command"
-  tail -c 65536 <"$work/pipe" >"$work/said" &
+  tail -c 65536 <"$work/pipe" >"$work/said" 2>/dev/null &
   (cd "$folder" && exec timeout -k 2 "$time_limit" "$@") </dev/null >"$work/pipe" 2>&1 &
   client=$!
   wait "$client"
@@ -65,6 +65,8 @@ run_client() {  # FOLDER DEBIAN_PACKAGE COMMAND...
   # The last line alone is often only about a log.
   words=$(tail -n 3 <<<"$words")
   words=${words//$'\n'/;}
+  [[ -n $words ]] || printf '%s' "$command" 2>/dev/null >"$work/said" ||
+    fail "$work: cannot be written; is the disk full? Make room, or name another folder with --cache"
   fail "$name: '$command' failed with exit code $code: ${words:-no message}$by_hand"
 }
 
