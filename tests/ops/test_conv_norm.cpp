@@ -94,11 +94,11 @@ void round_to_levels(const Convolved& c, const std::vector<float>& x_scales,
 // All by the definition, in double, of one layer with numbers as operands.
 class DirectNorm {
  public:
-  std::vector<double> y, dx, dw, dscale, dgain, dbias;
+  std::vector<double> y, dx, dscale, dgain, dbias;
   std::vector<double> mean, unbiased;
-  // The half unit that dz E is rounded by, of each image, and dz times the scale of x's image, of
-  // each output.
-  std::vector<double> dx_error, dw_error;
+  std::vector<double> dx_error;  // the half unit that dz E is rounded by, of each image
+  // Of dz rounded to codes as the op does it, without E; and what that may be off by.
+  std::vector<double> dw, dw_error;
 
   // `x_scales` are those of the images; dy is empty or of y's size.
   DirectNorm(NormLayer& layer, const std::vector<double>& x, const std::vector<float>& x_scales,
@@ -116,8 +116,9 @@ class DirectNorm {
     normalize();
     choose_largest(layer.of());
     if (dy.empty()) return;
-    backward(x, dy);
-    bound_errors(x_scales);
+    const std::vector<double> dz = backward(x, dy);
+    find_units(x_scales);
+    round_for_weights(x, x_scales, dz);
   }
 
  private:
@@ -166,15 +167,16 @@ class DirectNorm {
     }
   }
 
-  void backward(const std::vector<double>& x, const std::vector<float>& dy) {
+  // Returns dz.
+  std::vector<double> backward(const std::vector<double>& x, const std::vector<float>& dy) {
     std::vector<double> dnormal(v_.size());
     most_.resize(static_cast<std::size_t>(c_.images) * outputs_);
     dgain.resize(outputs_);
     dbias.resize(outputs_);
     for (std::size_t i = 0; i < y.size(); ++i) {
+      if (y[i] <= 0.0) continue;
       double& largest = most_[from_[i] / per_image_ * outputs_ + i % outputs_];
       largest = std::max(largest, std::abs(double{dy[i]}));
-      if (y[i] <= 0.0) continue;
       dnormal[from_[i]] += double{dy[i]};
       dbias[i % outputs_] += double{dy[i]};
       dgain[i % outputs_] += double{dy[i]} * normal_[from_[i]];
@@ -188,15 +190,15 @@ class DirectNorm {
       dscale[o] += dz[i] * v_[i];
     }
     dx = Direct<double>(c_, x, trits_, dze).dx;
-    dw = Direct<double>(c_, x, trits_, dz).dw;
-    const auto inputs = static_cast<std::size_t>(c_.inputs());
-    for (std::size_t i = 0; i < dw.size(); ++i) dw[i] *= e_[i / inputs];
+    return dz;
   }
 
-  // Bounds of what is rounded: 1/254 of the largest that dz can be in an image.
-  void bound_errors(const std::vector<float>& x_scales) {
+  // Codes are 127 for the largest that dz can be in an image: with E of any output for dx, with the
+  // scale of x's image, of one output and any image, for dW.
+  void find_units(const std::vector<float>& x_scales) {
     dx_error.assign(static_cast<std::size_t>(c_.images), 0.0);
-    dw_error.assign(outputs_, 0.0);
+    dw_unit_.assign(outputs_, 0.0);
+    most_normal_.assign(outputs_, 0.0);
     for (std::size_t image = 0; image < dx_error.size(); ++image) {
       for (std::size_t o = 0; o < outputs_; ++o) {
         double largest_normal = 0.0;
@@ -208,8 +210,52 @@ class DirectNorm {
                              (most_[image * outputs_ + o] + std::abs(dbias[o] / n_) +
                               largest_normal * std::abs(dgain[o] / n_));
         dx_error[image] = std::max(dx_error[image], bound * std::abs(e_[o]) / 254.0);
-        dw_error[o] = std::max(dw_error[o], bound * double{x_scales[image]} / 254.0);
+        dw_unit_[o] = std::max(dw_unit_[o], bound * double{x_scales[image]} / 127.0);
+        most_normal_[o] = std::max(most_normal_[o], largest_normal);
       }
+    }
+  }
+
+  // Returns how far what the op rounds to codes of an output may be from what is rounded here, as a
+  // part of the largest that it can be.
+  //
+  // With u = 2^-24, D the largest |dy|, g the mean of dy z^, |g| <= D as z^ has the mean square 1,
+  // Z the largest |z^|, and M = |mean z| / std: z^ has three roundings, and that of the mean, which
+  // is M u. So g is off by u |g| + D u (3 + M), and dz / factor = dy - mean dy - z^ g, whose terms
+  // are all in the bound D + |mean dy| + Z |g|, by (8 + M + Z (3 + M)) u times that. The bound
+  // itself is off as much; factor, its product, the scale of x's image and 127 / largest add five
+  // roundings to either. That M becomes 3 + M leaves room for u^2.
+  double rounding(std::size_t o) const {
+    const double m = std::abs(mean[o] * inverse_[o]);
+    return (26.0 + 2.0 * (1.0 + most_normal_[o]) * (3.0 + m)) * 0x1p-24;
+  }
+
+  // Codes are known, but for those of numbers so near to the middle between two that roundings to
+  // float decide: these may be off by one. The unit has the roundings of the bound, and a number of
+  // dW those of its sum and of two products.
+  void round_for_weights(const std::vector<double>& x, const std::vector<float>& x_scales,
+                         const std::vector<double>& dz) {
+    std::vector<double> x_codes(x.size()), x_sizes(x.size()), codes(dz.size()), doubts(dz.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t image = i / static_cast<std::size_t>(c_.image.size());
+      x_codes[i] = std::nearbyint(x[i] / double{x_scales[image]});
+      x_sizes[i] = std::abs(x_codes[i]);
+    }
+    for (std::size_t i = 0; i < dz.size(); ++i) {
+      const std::size_t o = i % outputs_;
+      if (dw_unit_[o] == 0.0) continue;  // the rectifier leaves nothing of dy
+      const double code = dz[i] * double{x_scales[i / per_image_]} / dw_unit_[o];
+      codes[i] = std::nearbyint(code);
+      const double to_middle = 0.5 - std::abs(code - codes[i]);
+      doubts[i] = to_middle <= 127.0 * rounding(o) ? 1.0 : 0.0;
+    }
+    dw = Direct<double>(c_, x_codes, trits_, codes).dw;
+    dw_error = Direct<double>(c_, x_sizes, trits_, doubts).dw;
+    for (std::size_t i = 0; i < dw.size(); ++i) {
+      const std::size_t o = i / static_cast<std::size_t>(c_.inputs());
+      dw[i] *= dw_unit_[o];
+      dw_error[i] *= dw_unit_[o];
+      dw_error[i] += (rounding(o) + 4.0 * 0x1p-24) * (std::abs(dw[i]) + dw_error[i]);
     }
   }
 
@@ -220,7 +266,9 @@ class DirectNorm {
   std::vector<double> v_;  // the sums, as levels have them
   std::vector<double> inverse_, normal_;
   std::vector<std::size_t> from_;
-  std::vector<double> most_;  // the largest of dy, of each image and output
+  std::vector<double> most_;     // the largest of dy behind the rectifier, of each image and output
+  std::vector<double> dw_unit_;  // what a code of dz times the scale of x's image counts
+  std::vector<double> most_normal_;
 };
 
 // Images of whole numbers with 127 as the largest magnitude, which rounding leaves as they are.
@@ -313,13 +361,12 @@ TEST_CASE("conv_norm: forward and all gradients are those of convolution, norm a
           return slack(8.0 * rows) * (1.0 + 1.0 / std::abs(decoded(layer.scale().storage())[o]));
         });
       } else {
-        // Each of dz's codes is off by half a unit, and multiplies a code of at most 127.
         const std::vector<double> e = decoded(layer.scale().storage());
-        check_near(grad, direct.dw, [&](std::size_t i) {
-          const std::size_t o = i / static_cast<std::size_t>(c.c.inputs());
-          const double half = direct.dw_error[o] * std::abs(e[o]);
-          return half * 127.0 * rows * (1.0 + slack(16.0)) + slack(1.0);
-        });
+        std::vector<double> dw = direct.dw;
+        const auto inputs = static_cast<std::size_t>(c.c.inputs());
+        for (std::size_t i = 0; i < dw.size(); ++i) dw[i] *= e[i / inputs];
+        check_near(grad, dw,
+                   [&](std::size_t i) { return direct.dw_error[i] * std::abs(e[i / inputs]); });
       }
     });
   }
@@ -433,10 +480,16 @@ TEST_CASE("conv_norm: an output of scale 0 has a gradient of its scale and weigh
       for (std::int64_t i = 0; i < c.c.inputs(); ++i) CHECK(p.grad.row(1)[i] == 0.0f);
     }
     if (&p != &layer.scale()) return;
-    // Codes of dz are off by half a unit, those of x are exact.
-    const double bound = direct.dw_error[1] * 127.0 * static_cast<double>(c.c.rows()) *
-                         static_cast<double>(c.c.inputs());
-    CHECK(std::abs(double{p.grad.data[1]} - direct.dscale[1]) <= bound);
+    // It is the sum of trits times dW, which is rounded to float once more.
+    const std::vector<double> trits = decoded(layer.weight().storage());
+    double expected = 0.0, bound = 0.0;
+    for (std::int64_t i = 0; i < c.c.inputs(); ++i) {
+      const auto at = static_cast<std::size_t>(c.c.inputs() + i);
+      expected += trits[at] * direct.dw[at];
+      bound += std::abs(trits[at]) * direct.dw_error[at];
+    }
+    bound += 0x1p-24 * std::abs(expected);
+    CHECK(std::abs(double{p.grad.data[1]} - expected) <= bound);
     CHECK(direct.dscale[1] != 0.0);
   });
 }
