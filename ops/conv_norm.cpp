@@ -56,8 +56,8 @@ void measure(Tape& tape, const ConvNorm& c, const std::int64_t* sums, const std:
     c.batch.inverse_std[j] = static_cast<float>(scale * inverse_std);
     c.batch.unbiased[j] = static_cast<float>(variance * count / (count - 1.0));
     c.factor[j] = c.batch.gain[j] * static_cast<float>(inverse_std);
-    c.squashed[j] = static_cast<float>(eps / (variance + eps));
-    c.turns[j] =
+    c.eps_share[j] = static_cast<float>(eps / (variance + eps));
+    c.falls[j] =
         c.batch.inverse_std[j] * c.batch.gain[j] < 0.0f ? std::int16_t{-1} : std::int16_t{0};
     means[j] = static_cast<float>(scale * mean);
   }

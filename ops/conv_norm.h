@@ -29,10 +29,12 @@ ImageVar quantize_images(Tape& tape, const Tensor& x, const ImageShape& image, W
 // max(0, norm(conv(x))), and with kYes max pooling by 2 x 2 of that, rounded as quantize_images()
 // does. With z the convolution's sums times the scales of image and row, its statistics, and the
 // gradients of z, weight, scale, gain and bias are those of conv2d and batch_norm, but that dz is
-// rounded by the bound of an image's and of an output's largest magnitude that the range of dy
-// gives. The gradient of max pooling goes to the first of the pixels with the largest level.
-// Throws Error when shapes do not fit, and unless the weight is multiplied in integers with one
-// scale a row (goes_in_images()).
+// rounded: for dx, times the scales of rows, to 16 bits (ops/products/fine_convolution.h) by a
+// bound of its image, for dW, times the scales of images, to 8 by a bound of its output. The bounds
+// are of what the formula of dz can give: they follow from the largest dy and the range of z in
+// each image and channel, which are known before dz is. The gradient of max pooling goes to the
+// first of the pixels with the largest level. Throws Error when shapes do not fit, and unless the
+// weight is multiplied in integers with one scale a row (goes_in_images()).
 enum class Pool { kNo, kYes };
 ImageVar conv_norm(Tape& tape, const ImageVar& x, Window window, Parameter& weight,
                    Parameter* scale, const BatchNormParameters& norm, Pool pool);

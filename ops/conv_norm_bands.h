@@ -29,8 +29,8 @@ struct ConvNorm {
   ImageLevels z;         // of sums times scales of images, without those of rows
   NormStatistics batch;  // mean of z; inverse_std is E / the standard deviation of E z
   float* factor;         // gain / the standard deviation of E z
-  float* squashed;       // eps / (variance + eps)
-  std::int16_t* turns;   // -1 where a larger z gives a smaller norm, 0 elsewhere
+  float* eps_share;      // eps / (variance + eps)
+  std::int16_t* falls;   // -1 where a larger z gives a smaller norm, 0 elsewhere
 
   const ImageShape& image() const { return z.image; }
   std::int64_t channels() const { return z.image.channels; }
@@ -103,7 +103,7 @@ inline void read_band(const ConvNorm& c, std::int64_t image, std::int64_t first,
     if (c.pools) {
       std::int16_t* pooled_line = s.pooled + i * line_numbers;
       kernels().layers.pool_levels(pooled_line, s.winners + i * line_numbers, levels,
-                                   levels + c.image().width * c.channels(), c.turns, c.out().width,
+                                   levels + c.image().width * c.channels(), c.falls, c.out().width,
                                    c.channels());
       levels = pooled_line;
     }

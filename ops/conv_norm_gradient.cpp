@@ -76,8 +76,9 @@ void sum_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy, doubl
     dgain.data[j] += static_cast<float>(sum_dy_z);
     dy.mean_dy[j] = static_cast<float>(sum_dy / count);
     dy.mean_dy_z[j] = static_cast<float>(sum_dy_z / count);
-    // dz = factor (dy - mean_dy - z^ mean_dy_z), z^ has the mean 0 and the mean square 1 - squashed
-    dz_z[j] = double{c.batch.gain[j]} * double{c.squashed[j]} * sum_dy_z;
+    // dz = factor (dy - mean_dy - z^ mean_dy_z); z^ has the mean 0 and the mean square 1 -
+    // eps_share
+    dz_z[j] = double{c.batch.gain[j]} * double{c.eps_share[j]} * sum_dy_z;
   }
 }
 
@@ -107,7 +108,7 @@ void set_scales(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
       most = larger_magnitude(most, bound * std::abs(dz.line_scales[j]));
       largest[i * n + j] = bound * c.x.images.scales[i];
     }
-    dz.fine.images.scales[i] = most;
+    dz.fine.high.scales[i] = most;
   }
   dz.depth.set_scales(largest);
 }
@@ -147,8 +148,8 @@ void round_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
   const std::int64_t line_numbers = c.image().width * c.channels();
   const bool wants_dx = c.x.wants_grad();
   for_each_image(tape, c, [&](std::int64_t image, const BandScratch& s) {
-    const float largest = dz.fine.images.scales[image];
-    dz.fine.images.scales[image] = scale_of(largest);
+    const float largest = dz.fine.high.scales[image];
+    dz.fine.high.scales[image] = scale_of(largest);
     c.for_each_band([&](std::int64_t first, std::int64_t lines) {
       const std::int64_t top = c.pools ? 2 * first : first;
       const bool is_last = first + lines == c.out().height;
@@ -157,10 +158,10 @@ void round_gradient(Tape& tape, const ConvNorm& c, const OutputGradient& dy,
       make_gradient(c, dy, image, first, lines, all_lines, s);
       for (std::int64_t i = 0; wants_dx && i < all_lines; ++i) {
         const float* numbers = s.all_dy + i * line_numbers;
-        std::int8_t* codes = dz.fine.images.line(image, top + i);
+        std::int8_t* codes = dz.fine.high.line(image, top + i);
         kernels().products.quantize_int8(codes, numbers, dz.line_scales, inverse_scale(largest),
                                          line_numbers);
-        kernels().products.quantize_rests(dz.fine.rests.line(image, top + i), codes, numbers,
+        kernels().products.quantize_rests(dz.fine.low.line(image, top + i), codes, numbers,
                                           dz.line_scales, inverse_scale(largest), line_numbers);
       }
       dz.depth.quantize_lines(image, top, all_lines, s.all_dy, c.x.images.scales[image]);

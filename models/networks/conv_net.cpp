@@ -63,12 +63,13 @@ bool ConvNet::trains_in_images() const {
 Var ConvNet::train_in_images(Tape& tape, const Tensor& x) const {
   const Window window{kConvWindow};
   ImageVar h = quantize_images(tape, x, spec_.image, window);
-  for (std::size_t i = 0;; ++i) {
-    const LayerParameters& layer = layers_[i];
-    const bool pools = stages_[i + 1].kind == ConvStage::Kind::kMaxPool;
+  std::size_t stage = 0;
+  while (true) {
+    const LayerParameters& layer = layers_[stage];
+    const bool pools = stages_[stage + 1].kind == ConvStage::Kind::kMaxPool;
     const Pool pool = pools ? Pool::kYes : Pool::kNo;
-    i += pools ? 1 : 0;
-    if (i + 1 == image_stages_) {
+    stage += pools ? 2 : 1;
+    if (stage == image_stages_) {
       return conv_norm_floats(tape, h, window, *layer.weight, layer.scale, layer.norm, pool);
     }
     h = conv_norm(tape, h, window, *layer.weight, layer.scale, layer.norm, pool);

@@ -18,6 +18,13 @@ namespace {
 constexpr std::int64_t kPackedBytes = 1 << 18;
 constexpr std::int64_t kLeastRows = 16;  // of dW that are worth packing x for
 
+// What the windows of `count` images from `first` on have in one panel of their lines.
+struct PackedImages {
+  std::int64_t first, count;
+  std::int64_t panel;
+  std::uint8_t* bytes;  // PixelProduct::panel_bytes() of each image
+};
+
 // dy^T x of a part of the images, and how it is made.
 struct PixelProduct {
   const LinearOperands& w;
@@ -43,31 +50,38 @@ struct PixelProduct {
     return std::min(x.image.height, x.image.height + x.border - i);
   }
 
-  // Packs what the windows of an image have in columns of one panel of their lines.
-  void pack(std::int64_t image, std::int64_t panel, std::uint8_t* bytes) const {
-    const std::int64_t first = panel * kPanelColumns;
-    const std::int64_t columns = std::min(kPanelColumns, run() - first);
-    for (std::int64_t line = 0; line < x.image.height; ++line) {
-      kernels().products.pack_down(bytes + line * groups_of_line() * 4 * kPanelColumns,
-                                   x.window(image, line + x.border, 0) + first, x.image.channels,
-                                   x.image.width, columns, offset);
+  std::int64_t columns_of(std::int64_t panel) const {
+    return std::min(kPanelColumns, run() - panel * kPanelColumns);
+  }
+
+  void pack(const PackedImages& packed) const {
+    for (std::int64_t i = 0; i < packed.count; ++i) {
+      for (std::int64_t line = 0; line < x.image.height; ++line) {
+        kernels().products.pack_down(
+            packed.bytes + i * panel_bytes() + line * groups_of_line() * 4 * kPanelColumns,
+            x.window(packed.first + i, line + x.border, 0) + packed.panel * kPanelColumns,
+            x.image.channels, x.image.width, columns_of(packed.panel), offset);
+      }
     }
   }
 
-  // Adds the products of `count` images from `image` on with a packed panel, outputs [begin, end).
-  void add(std::int64_t image, std::int64_t count, std::int64_t panel, const std::uint8_t* bytes,
-           std::int64_t begin, std::int64_t end, bool fresh) const {
-    const std::int64_t columns = std::min(kPanelColumns, run() - panel * kPanelColumns);
+  void clear(std::int64_t panel, std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t i = 0; i < size; ++i) {
+      std::fill_n(at(panel, i, begin), (end - begin) * kPanelColumns, 0);
+    }
+  }
+
+  // Adds the products of packed images with outputs [begin, end) of dy.
+  void add(const PackedImages& packed, std::int64_t begin, std::int64_t end) const {
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t first = first_line(i), lines = last_line(i) - first;
-      std::int32_t* to = at(panel, i, begin);
-      if (fresh) std::fill_n(to, (end - begin) * kPanelColumns, 0);
       if (lines <= 0) continue;
-      const PanelDepth depth(lines * groups_of_line(), count, dy.image.channels * dy.ld,
+      const PanelDepth depth(lines * groups_of_line(), packed.count, dy.image.channels * dy.ld,
                              panel_bytes());
       kernels().products.multiply_panel(
-          to, kPanelColumns, dy.at(image, begin, first), dy.ld, end - begin, columns,
-          bytes + (first + i - x.border) * groups_of_line() * 4 * kPanelColumns, depth,
+          at(packed.panel, i, begin), kPanelColumns, dy.at(packed.first, begin, first), dy.ld,
+          end - begin, columns_of(packed.panel),
+          packed.bytes + (first + i - x.border) * groups_of_line() * 4 * kPanelColumns, depth,
           offset == 0 ? PanelRange::kSevenBits : PanelRange::kBytes, /*add=*/true, {});
     }
   }
@@ -76,20 +90,19 @@ struct PixelProduct {
   void multiply(Tape& tape, std::int64_t first_image, std::int64_t last_image) const {
     const std::int64_t together = std::max<std::int64_t>(1, kPackedBytes / panel_bytes());
     const std::int64_t shares = thread_count();
-    auto* packed = tape.allocate_scratch<std::uint8_t>(shares * together * panel_bytes());
+    auto* bytes = tape.allocate_scratch<std::uint8_t>(shares * together * panel_bytes());
     parallel_for(shares, [&](std::int64_t share) {
-      std::uint8_t* own = packed + share * together * panel_bytes();
       const std::int64_t rows = panels() * w.outputs;
       const std::int64_t last = rows * (share + 1) / shares;
       for (std::int64_t row = rows * share / shares; row < last;) {
         const std::int64_t panel = row / w.outputs, begin = row % w.outputs;
         const std::int64_t end = std::min(w.outputs, begin + last - row);
+        clear(panel, begin, end);
         for (std::int64_t image = first_image; image < last_image; image += together) {
-          const std::int64_t until = std::min(last_image, image + together);
-          for (std::int64_t i = image; i < until; ++i) {
-            pack(i, panel, own + (i - image) * panel_bytes());
-          }
-          add(image, until - image, panel, own, begin, end, image == first_image);
+          const PackedImages packed{image, std::min(together, last_image - image), panel,
+                                    bytes + share * together * panel_bytes()};
+          pack(packed);
+          add(packed, begin, end);
         }
         row += end - begin;
       }
@@ -203,7 +216,8 @@ void DepthCodes::set_scales(const float* largest) const {
   }
 }
 
-// Lines without a gap are one to the kernel, which likes many pixels.
+// The kernel transposes up to 64 pixels at once, and the rest of a line costs it as much as they
+// do: lines without a gap between them are given to it as one.
 void DepthCodes::quantize_lines(std::int64_t index, std::int64_t first, std::int64_t lines,
                                 const float* dy, float scale) const {
   constexpr std::int64_t kPixels = 256;

@@ -13,9 +13,10 @@
 
 namespace tritgrad {
 
+// A number is about the scale of its image in `high` times (high + low / kFiner).
 struct FineImages {
-  BorderedImages images;
-  BorderedImages rests;  // whose scales are not used
+  BorderedImages high;
+  BorderedImages low;  // what those codes leave; the scales are not used
 };
 
 // The most numbers of a window whose sums of codes times (trit + 1) fit in 32 bits.

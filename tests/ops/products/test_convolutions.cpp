@@ -44,7 +44,7 @@ class Operands {
  public:
   Convolved c;
   bool rectified = false;  // what x says of itself
-  Integers x, high, low;   // codes of x; codes and rests of dy
+  Integers x, high, low;   // codes of x; both of dy
 
   Operands(const Convolved& of, Fill fill)
       : c(of),
@@ -174,7 +174,7 @@ Levels fine_levels(Operands& operands) {
   Tape tape;
   const FineImages dy{images_of(tape, operands.z_shape(), operands, operands.high),
                       images_of(tape, operands.z_shape(), operands, operands.low)};
-  for (std::int64_t i = 0; i < c.images; ++i) dy.images.scales[i] = scale_of_image(i);
+  for (std::int64_t i = 0; i < c.images; ++i) dy.high.scales[i] = scale_of_image(i);
   Levels all(c.image, c.images);
   convolve_finely(tape, dy, pack_mirrored_windows(tape, operands.linear(), c.size),
                   {c.image, c.images, all.levels.data(), all.factors.data(), all.least.data(),
