@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # One matrix of bits: what a short run trains is the same for 1, 2, 4 and 7 threads, on every instruction set of this machine
-# where all products are in integers, whole or resumed, from the command line, C and Python, and on 1, 2 and 4 ranks where
-# their sums are exact. Prints a table: a line for each network, its one hash, and the number of runs of each kind that have
-# it. Runs are compared by the SHA-256 of all weights, and of moments and whatever else the optimizer keeps.
+# where all products are in integers, from the command line, C and Python, whole or resumed on another set, with other threads
+# or by another door, and on 1, 2 and 4 ranks where their sums are exact. Prints a table: a line for each network, its one
+# hash, and the number of runs of each kind that have it. Runs are compared by the SHA-256 of all weights, and of moments and
+# whatever else the optimizer keeps.
 # Usage: matrix_of_bits.sh TRITGRAD LIBTRITGRAD_C
 set -euo pipefail
 tritgrad=$(realpath -- "$1")
@@ -17,15 +18,24 @@ unset TRITGRAD_ISA
 
 cc -o door -I "$repository/tools/c" "$repository/tests/scripts/doors/door.c" "$TRITGRAD_LIBRARY" \
   -Wl,-rpath,"$(dirname -- "$TRITGRAD_LIBRARY")"
-doors=(./door)
+doors=("command line" C)
 if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
-  doors+=("/usr/bin/python3 -B $repository/tests/scripts/doors/door.py")
+  doors+=(Python)
+else
+  echo "skipped: Python, as NumPy is not installed (Debian's python3-numpy)"
+  if [[ ${TRITGRAD_READERS-} == required ]]; then exit 1; fi
 fi
-isas=(reference)
-for isa in avx2 avx512 avx512vnni avx512vbmi avx512amx; do
-  # A set that this machine lacks is refused.
-  if TRITGRAD_ISA=$isa "$tritgrad" train --data iris --model mlp:4 --epochs 1 --quiet >/dev/null 2>&1; then isas+=("$isa"); fi
+
+# in_use ISA: the kernels that run where that set is asked for: it, or what this machine has instead.
+in_use() {
+  TRITGRAD_ISA=$1 "$tritgrad" bench --only steps --model mlp:4-4 --recipe votes --batch 1 --threads 1 --rounds 1 --json - |
+    sed -n 's/.*"isa": "\(.*\)".*/\1/p'
+}
+isas=() left_out=()
+for isa in reference avx2 avx512 avx512vnni avx512vbmi avx512amx; do
+  if [[ $(in_use $isa) == "$isa" ]]; then isas+=("$isa"); else left_out+=("$isa"); fi
 done
+counts=(1 2 4 7)
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "The %d people of this union are %s. ", i % 9, i % 2 ? "free" : "one" }' >text.txt
 
 # hash KIND FILE: adds a line to `hashes` with what the result in the file says of weights and optimizer.
@@ -36,16 +46,30 @@ hash() {
   echo "$bits $1" >>hashes
 }
 
-# whole_and_resumed KIND COMMAND...: a run, and one that is stopped after 5 steps and goes on.
-whole_and_resumed() {
-  local kind=$1
-  shift
-  rm -f m
-  "$@" --json j --quiet
-  hash "$kind" j
-  "$@" --stop-after 5 --save m --quiet
-  "$@" --resume m --json j --quiet
-  hash "$kind resumed" j
+# half_done: whether the result in j is that of a first half.
+half_done() { grep -q '"steps":5,' j || { echo "a run that was to end after 5 steps did not" >&2 && exit 1; }; }
+
+# train DOOR ISA THREADS PART DATA MODEL RECIPE: a run by that door: `whole`, the first `half` of it, which ends after 5 steps
+# and is saved as m, or the `rest`, which goes on from there. The result is in j.
+train() {
+  local more=()
+  if [[ $1 == "command line" ]]; then
+    case $4 in
+      half) more=(--stop-after 5 --save m) ;;
+      rest) more=(--resume m) ;;
+    esac
+    TRITGRAD_ISA=$2 "$tritgrad" train --data "$5" --model "$6" --recipe "$7" --epochs 1 --batch 100 --threads "$3" \
+      --json j --quiet "${more[@]}"
+    return
+  fi
+  case $4 in
+    half) more=(', "stop_after": 5, "save": "m"') ;;
+    rest) more=(', "resume": "m"') ;;
+  esac
+  local door=(./door)
+  if [[ $1 == Python ]]; then door=(/usr/bin/python3 -B "$repository/tests/scripts/doors/door.py"); fi
+  TRITGRAD_ISA=$2 OMP_NUM_THREADS=$3 "${door[@]}" "{\"data\": \"$5\", \"model\": \"$6\"}" \
+    "{\"model\": \"$6\", \"recipe\": \"$7\", \"epochs\": 1, \"batch\": 100${more[*]}}" >j
 }
 
 # tell NAME: a line of the table, from `hashes`; fails where they differ.
@@ -62,46 +86,70 @@ tell() {
   fi
 }
 
-# row SETS DATA MODEL RECIPE: all ways of one network; SETS are the instruction sets.
+# row "ISA..." DATA MODEL RECIPE: all ways of one network. By the command line a run of its own for each set and number of
+# threads, by the other doors for each number, on the last set. What goes on from a half does so on the next set, with the
+# next number of threads; and by the next door.
 row() {
-  local isa threads door
+  local sets door i j next
+  read -ra sets <<<"$1"
+  shift
   rm -f hashes
-  for isa in $1; do
-    for threads in 1 2 4 7; do
-      TRITGRAD_ISA=$isa whole_and_resumed "command line" "$tritgrad" train --data "$2" --model "$3" --recipe "$4" --epochs 1 \
-        --batch 100 --threads $threads
+  for ((i = 0; i < ${#sets[@]}; ++i)); do
+    for ((j = 0; j < ${#counts[@]}; ++j)); do
+      train "command line" "${sets[i]}" "${counts[j]}" whole "$@"
+      hash "command line" j
+      rm -f m
+      train "command line" "${sets[i]}" "${counts[j]}" half "$@"
+      half_done
+      train "command line" "${sets[(i + 1) % ${#sets[@]}]}" "${counts[(j + 1) % ${#counts[@]}]}" rest "$@"
+      hash "command line resumed" j
     done
   done
-  for door in "${doors[@]}"; do
-    for threads in 1 2 4 7; do
-      TRITGRAD_ISA=${1##* } OMP_NUM_THREADS=$threads $door "{\"data\": \"$2\", \"model\": \"$3\"}" \
-        "{\"model\": \"$3\", \"recipe\": \"$4\", \"epochs\": 1, \"batch\": 100}" >j
-      hash "$([[ $door == ./door ]] && echo C || echo Python)" j
+  for ((i = 0; i < ${#doors[@]}; ++i)); do
+    door=${doors[i]} next=${doors[(i + 1) % ${#doors[@]}]}
+    for ((j = 0; j < ${#counts[@]}; ++j)); do
+      if ((i > 0)); then
+        train "$door" "${sets[-1]}" "${counts[j]}" whole "$@"
+        hash "$door" j
+      fi
+      rm -f m
+      train "$door" "${sets[0]}" "${counts[j]}" half "$@"
+      half_done
+      train "$next" "${sets[-1]}" "${counts[(j + 1) % ${#counts[@]}]}" rest "$@"
+      hash "$next resumed" j
     done
   done
-  tell "$4, $3"
+  tell "$3, $2"
 }
 
-# ranks RECIPE: runs whose ranks add up whole numbers.
+# ranks RECIPE: runs whose ranks add up whole numbers; what goes on from a half does so with another number of threads.
 ranks() {
-  local count threads
+  local count threads job
   rm -f hashes
   for count in 1 2 4; do
     for threads in 1 2; do
-      TMPDIR=$work whole_and_resumed "on $count ranks" timeout 300 mpirun -n $count --oversubscribe --bind-to none \
-        "$tritgrad" train --data digits --model mlp:32 --recipe "$1" --dp votes --micro-batches 4 --epochs 1 --batch 100 \
-        --threads $threads
+      job=(timeout 300 mpirun -n "$count" --oversubscribe --bind-to none "$tritgrad" train --data digits --model mlp:32
+        --recipe "$1" --dp votes --micro-batches 4 --epochs 1 --batch 100 --quiet)
+      rm -f m
+      TMPDIR=$work "${job[@]}" --threads $threads --json j
+      hash "on $count ranks" j
+      TMPDIR=$work "${job[@]}" --threads $threads --stop-after 5 --save m --json j
+      half_done
+      TMPDIR=$work "${job[@]}" --threads $((3 - threads)) --resume m --json j
+      hash "on $count ranks resumed" j
     done
   done
   tell "$1, mlp:32, --dp votes"
 }
 
-echo "instruction sets: ${isas[*]}; threads: 1 2 4 7"
+echo "instruction sets: ${isas[*]}; left out, as this machine lacks them: ${left_out[*]:-none}; threads: ${counts[*]}"
 failed=0
 row "${isas[*]}" digits mlp:64,64 latent8 || failed=1
 row "${isas[*]}" digits mlp:64,64 votes || failed=1
 row "${isas[*]}" digits mlp:64,64 shared4 || failed=1
 row "${isas[*]}" digits conv:8,M,R,12/2,F20 latent8 || failed=1
+# Without blocks and strides images are in int8 between the layers.
+row "${isas[*]}" digits conv:8,M,16 latent8 || failed=1
 # Products in floats are those of one machine and one instruction set.
 row "${isas[-1]}" digits mlp:64,64 master || failed=1
 row "${isas[-1]}" digits mlp:64,64 flash-adamw || failed=1
