@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs that last: each of five networks trains twice at a time for its share of the minutes, with a save after every epoch
+# Runs that last: each of six networks trains twice at a time for its share of the minutes, with a save after every epoch
 # and between, once in one long life, and once killed or interrupted at random and resumed, again and again. At the end both
 # have the same checkpoint, byte for byte, and so the same weights, and no life has taken more memory than a run of a few
 # epochs does.
@@ -20,6 +20,7 @@ networks=(
   "digits mlp:64,64 eco --batch 4 --save-every 200"
   "digits mlp:64,64 flash-adamw --batch 8 --save-every 100"
   "digits conv:8,M,R,12/2,F20 votes --batch 16 --save-every 50"
+  "digits conv:8,M,16 latent8 --batch 16 --save-every 50"
   "text:text.txt llama:1,32:heads=2:context=32 latent8-lm --batch 4 --save-every 20"
 )
 
