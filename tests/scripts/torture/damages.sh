@@ -22,22 +22,24 @@ damage_files() {
     "train --data t.csv --epochs 1 --quiet --save m")
   recipe=$(any_of "${recipes[@]}")
   right compare "$recipe" >/dev/null
-  while until_share "$1"; do
+  while has_turn damages "$1"; do
     start export "$(any_of "${recipes[@]}")"
     damage m
-    kept=$(sha256sum <m)
-    command=$(any_of "${commands[@]}")
-    # shellcheck disable=SC2086
-    if [[ -s m ]] && "$tritgrad" $command >"$work/out" 2>"$work/said" </dev/null; then failed "a damaged file: $command"; fi
+    # An empty file is as good as none to who would save.
     if [[ -s m ]]; then
+      kept=$(sha256sum <m)
+      command=$(any_of "${commands[@]}")
+      # shellcheck disable=SC2086
+      if "$tritgrad" $command >"$desk/out" 2>"$desk/said" </dev/null; then failed "a damaged file: $command"; fi
       is_refusal || failed "a damaged file: no sentence, $command"
       [[ $(sha256sum <m) == "$kept" ]] || failed "a damaged file was replaced: $command"
+      count[damages]=$((count[damages] + 1))
     fi
     start compare "$recipe"
     go compare "$recipe" || failed "compare with $recipe, of itself"
     file=$(find cache -type f -size +0 | shuf -n 1 --random-source=<(yes "$RANDOM"))
     damage "$file"
     recovers compare "$recipe" "compare with $recipe and a damaged ${file%%[0-9]*}"
-    count[damages]=$((count[damages] + 2))
+    count[damages]=$((count[damages] + 1))
   done
 }

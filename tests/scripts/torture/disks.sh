@@ -1,16 +1,19 @@
 # Disks that are full or read-only, and limits on the size of files. To be sourced by torture.sh.
 
 fill_disks() {
-  local recipe blocks
+  local recipe blocks door
   recipe=$(any_of "${recipes[@]}")
-  right train "$recipe" >/dev/null
-  for blocks in 1 2 3 4 6 8; do
-    start train "$recipe"
-    refuse_on_disk "files of $blocks blocks" train "$recipe" "ulimit -f $blocks"
+  for door in train c python; do
+    [[ " ${doors[*]} " == *" $door "* ]] || continue
+    right "$door" "$recipe" >/dev/null
+    for blocks in 1 2 3 4 6 8; do
+      start "$door" "$recipe"
+      refuse_on_disk "$door with files of $blocks blocks" "$door" "$recipe" "ulimit -f $blocks"
+    done
   done
   mkdir -p "$work/disk"
   if ((EUID != 0)) || ! mount -t tmpfs -o size=64k none "$work/disk" 2>/dev/null; then
-    say "full and read-only file systems: skipped, only root can mount them"
+    skipped+=("full and read-only file systems, only root can mount them")
     return
   fi
   for blocks in 0 4 8 12 16 24 32; do

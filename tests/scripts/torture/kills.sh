@@ -1,12 +1,11 @@
 # Runs that are killed at any moment, again and again, until one comes to its end. To be sourced by torture.sh.
 
-# kill_at_random SHARE: until that share of the time is over.
+# kill_at_random SHARE
 kill_at_random() {
   local door recipe length killed
-  while until_share "$1"; do
+  while has_turn kills "$1"; do
     door=$(any_of "${doors[@]}")
-    recipe=$(any_of "${recipes[@]}")
-    length=$(now)
+    recipe=$(recipe_for "$door" $RANDOM)
     right "$door" "$recipe" >/dev/null
     start "$door" "$recipe"
     length=$(now)
@@ -16,11 +15,14 @@ kill_at_random() {
     for ((killed = 0; killed < 4; ++killed)); do
       again_killed "$door" "$recipe" $((RANDOM % (length + 1))) || break
       count[kills]=$((count[kills] + 1))
-      sound "$door" "$recipe" || failed "$door with $recipe, killed: what was saved is not whole"
+      { sound "$door" "$recipe" && opens; } || failed "$door with $recipe, killed: what was saved is not whole"
     done
     recovers "$door" "$recipe" "$door with $recipe, killed $killed times"
   done
 }
+
+# opens: the checkpoint that may be there can be used.
+opens() { [[ ! -e m ]] || "$tritgrad" eval m --threads 1 >"$desk/out" 2>"$desk/said"; }
 
 # again_killed DOOR RECIPE MILLISECONDS: whether it was killed in time.
 again_killed() {
