@@ -56,7 +56,20 @@ assert (weight.grad == 1).all(), weight.grad
 print("beside_torch: digits to 80 % in", ", ".join("%.2f s" % row["processor_s"] for row in results))
 PYTHON
 
-# Steps of every kind, as bench_vs_torch.py starts them.
+# A whole comparison of steps, in which no contender fails.
+PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "$scripts/bench_vs_torch.py" --rounds 1 --model 16-8-4 --batch 8 --threads 1 \
+  --tritgrad "$tritgrad" --json steps.json >steps.txt
+grep -q '^  tritgrad latent8  *[0-9.]*  *1.00 ' steps.txt
+/usr/bin/python3 - <<'PYTHON'
+import json
+
+result = json.load(open("steps.json"))
+assert result["failed"] == [] and len(result["steps"]) == 10, result
+assert all(step["ms"] > 0 and step["peak_rss_bytes"] > 2**20 for step in result["steps"]), result["steps"]
+assert "vs ternary QAT tuned" in [each["what"] for each in result["ratios"]], result["ratios"]
+PYTHON
+
+# Steps of convolutional networks of every kind, as bench_vs_torch.py starts them.
 for kind in fp32 bf16 'ternary QAT'; do
   LD_LIBRARY_PATH=$(dirname "$(compgen -G '/usr/lib/*-linux-gnu/openblas-openmp/libblas.so.3')") OMP_NUM_THREADS=1 \
     /usr/bin/python3 "$scripts/torch_step.py" step "$kind" channels-last conv:8x8x1-8-R-16/2-M-F20-10 16 1 >step.json

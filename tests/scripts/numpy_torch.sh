@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The code of docs/EXPORT_PYTHON.md for NumPy and for PyTorch predicts what the C header of the same checkpoint does, whose
-# logits are our own (tests/models/export/test_c_header.cpp). Usage: numpy_torch.sh TRITGRAD
+# logits are our own (tests/models/export/test_c_header.cpp). Then tools/scripts/time_exports.sh, in small.
+# Usage: numpy_torch.sh TRITGRAD
 # Exit status 77: NumPy or PyTorch is not installed.
 set -euo pipefail
 tritgrad=$1
@@ -100,3 +101,31 @@ compare classes "$digits" --model conv:8x8x1-6-M-8-10 --recipe latent8
 compare classes "$digits" --model conv:8x8x1-6-R-8/2-F20-10 --recipe latent8
 compare classes "$digits" --model mlp:32,16:norm=layer:activation=tanh --recipe votes
 compare classes "$wdbc" --model mlp:20:norm=none --recipe fp32 --lr 0.01
+
+# Bytes and times of every form, of random pixels in MNIST's place.
+if command -v node >/dev/null; then
+  (cd "$folder" && /usr/bin/python3 - <<'PYTHON'
+import os
+import pathlib
+import struct
+
+folder = pathlib.Path("data/mnist")
+folder.mkdir(parents=True)
+for part, rows in (("train", 200), ("t10k", 50)):
+    head = struct.pack(">4I", 0x803, rows, 28, 28)
+    (folder / f"{part}-images-idx3-ubyte").write_bytes(head + os.urandom(rows * 784))
+    labels = bytes(row % 10 for row in range(rows))
+    (folder / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, rows) + labels)
+PYTHON
+  )
+  export TRITGRAD_DATA=$folder/data
+  "$tritgrad" train --data mnist --model mlp:16 --recipe latent8 --epochs 1 --quiet --save "$folder/mnist.safetensors"
+  bash "$here/../tools/scripts/time_exports.sh" "$tritgrad" "$folder/mnist.safetensors" >"$folder/times.txt"
+  for name in '.h --trits base3, compiled' '.h --trits 2bit, compiled' '.h --trits int8, compiled' .js '.npz in NumPy' \
+    '.safetensors in PyTorch'; do
+    grep -Eq "^$name +[1-9][0-9]+ B +[0-9.]+ ms$" "$folder/times.txt" || { cat "$folder/times.txt" && exit 1; }
+  done
+else
+  echo "skipped: time_exports.sh, node is not installed (Debian's nodejs)"
+  if [[ ${TRITGRAD_READERS-} == required ]]; then exit 1; fi
+fi

@@ -138,7 +138,7 @@ def check_elsewhere(command):
             wanted = words.format(*(match.groups() or ("",)))
             if not (ROOT / file).exists():
                 return True, f"{file}, which is to run it, is not there"
-            if wanted not in (ROOT / file).read_text():
+            if wanted not in re.sub(r"(?m)^ *(#|//).*", "", (ROOT / file).read_text()):
                 return True, f"{file}, which is to run it, does not name '{wanted}'"
             return True, None
     return False, None
@@ -189,9 +189,20 @@ def check_known(bench, command):
     return False, None
 
 
+def check_script(bench, command, place):
+    """Returns what is wrong with the one command that a script is made for, or None."""
+    file, pattern = table.COMMAND_OF_SCRIPT[command]
+    match = re.search(pattern, (ROOT / file).read_text())
+    if match is None:
+        return f"{file} has no command like '{pattern}'"
+    return bench.run(quick(match[0].replace("\\\n", " "), table.QUICK), place)
+
+
 def check_command(bench, command, place):
     """Returns what is wrong with a command of a block, or None."""
     known, complaint = check_known(bench, command)
+    if complaint is None and command in table.COMMAND_OF_SCRIPT:
+        complaint = check_script(bench, command, place)
     if known:
         return complaint
     if not re.match(table.RUN, command):

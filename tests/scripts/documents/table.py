@@ -36,7 +36,7 @@ QUICK_PLAN = ((r'"(sotu|austen)"', '"text:novel.txt"'),
               (r"(?m)^(epochs|seeds|tune) = [0-9]+", r"\1 = 1"), (r"(?m)^tune-epochs = [0-9]+\n", ""),
               (r"(?m)^epoch-tokens = [0-9]+", "epoch-tokens = 500"))
 
-# Commands that a test runs already: a pattern, the test's file, and what is in it.
+# Commands that a test runs already: a pattern, the test's file, and what is in it, comments left out.
 ELSEWHERE = (
     (r"bash tools/quickstart\.sh", "tools/scripts/bare_debian.sh", "tools/quickstart.sh"),
     (r"bash tools/test\.sh", "tools/scripts/bare_debian.sh", "tools/test.sh"),
@@ -48,6 +48,7 @@ ELSEWHERE = (
     (r"python3 tools/scripts/compare_builds\.py OLD NEW", "tests/scripts/compare_builds.sh", "tools/scripts/compare_builds.py"),
     (r"python3 tools/scripts/python_overhead\.py .*", "tools/python/tests/test_overhead.py", "python_overhead.py"),
     (r"python3 tools/scripts/claim_of_apmsqueeze\.py .*", "tests/scripts/mpi.sh", "claim_of_apmsqueeze.py"),
+    (r"bash tools/scripts/time_exports\.sh .*", "tests/scripts/numpy_torch.sh", "tools/scripts/time_exports.sh"),
     (r"bash tools/scripts/seconds_to_accuracy\.sh.*", "tests/scripts/beside_torch.sh", "seconds_to_accuracy"),
     (r"python3 -m venv .* && v/bin/pip install .*", "tests/scripts/python_install.sh", "--no-build-isolation"),
     (r"pip install( \.)?", "tests/scripts/python_install.sh", "pip install"),
@@ -65,9 +66,12 @@ ELSEWHERE = (
     (r"tritgrad data fetch .*", "tests/tools/cli/test_fetch.cpp", "fetch"),
 )
 
+# Scripts whose command is run in a quick form, too, as the test of all of it needs a bare machine.
+COMMAND_OF_SCRIPT = {"bash tools/quickstart.sh": ("tools/quickstart.sh", r"build/release/tritgrad compare (.*\\\n)*.*")}
+
 # Scripts that need PyTorch, or a browser and MNIST, and are run by hand. Their options are looked up in their help, where they
-# have one, and their text is parsed.
-BY_HAND = (r"bash (tools/scripts/bench_vs_torch\.sh).*", r"bash (tools/scripts/time_exports\.sh) .*",
+# have one, and their text is parsed. (What bench_vs_torch.sh starts, tests/scripts/beside_torch.sh starts for a small network.)
+BY_HAND = (r"bash (tools/scripts/bench_vs_torch\.sh).*",
            r"node (tests/support/javascript/(?:picture|strokes_taken)\.mjs) .*")
 
 # Blocks of code in other languages, and what runs them.
