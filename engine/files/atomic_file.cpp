@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/check.h"
+#include "engine/files/file_size_signal.h"
 
 namespace tritgrad {
 namespace {
@@ -125,6 +126,7 @@ void AtomicFile::fail_with_errno(const char* action) const {
 void AtomicFile::write(std::span<const std::byte> bytes) {
   check(owns_temporary_, path_.string(), ": written to after its commit");
   synced_ = false;
+  const HeldFileSizeSignal held;
   while (!bytes.empty()) {
     const std::size_t wanted = std::min(bytes.size(), kLargestWrite);
     const std::ptrdiff_t written = calls_.write(file_, bytes.data(), wanted);

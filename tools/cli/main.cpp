@@ -25,8 +25,9 @@ int main(int argc, char** argv) {
   } catch (const tritgrad::Error& error) {
     return tritgrad::print_error(error.what());
   }
-  // A limit on the size of files (ulimit -f) is then an error of the write that meets it, as a full
-  // disk is, and not the end of the process.
+  // Where standard output is a file, a limit on the size of files (ulimit -f) is then an error of
+  // the write that meets it, as a full disk is, and not the end of the process. The files that the
+  // library writes need no such care.
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app{"tritgrad: train neural networks in ternary weights, without master weights",
                "tritgrad"};

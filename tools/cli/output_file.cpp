@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/check.h"
+#include "engine/files/file_size_signal.h"
 
 namespace tritgrad {
 
@@ -68,8 +69,15 @@ void OutputFile::write_bytes(const std::string& bytes) {
   check(out.good(), option_, ": '", path_, "' cannot be written; choose another file");
 }
 
+// Closing writes what an append() could not.
+OutputFile::~OutputFile() {
+  const HeldFileSizeSignal held;
+  appended_.close();
+}
+
 void OutputFile::append(const std::string& lines) {
   if (path_.empty()) return;
+  const HeldFileSizeSignal held;
   const bool first = !appended_.is_open();
   if (first && file_) {
     file_->write(std::as_bytes(std::span(lines)));

@@ -36,6 +36,9 @@ class OutputFile {
   // Throws Error, beginning with `option`, where AtomicFile does, and for a file that is neither
   // empty nor begins with one of the characters `begins`, unless that is null.
   OutputFile(const char* option, const std::string& path, const char* begins);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
 
   // Writes `text` and a newline, at once.
   void write(const std::string& text);

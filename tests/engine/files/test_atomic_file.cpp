@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "engine/check.h"
 #include "engine/files/atomic_file.h"
+#include "tests/support/full_disk.h"
 #include "tests/support/support_files.h"
 
 namespace tritgrad::test::test_atomic_file {
@@ -44,6 +44,18 @@ std::size_t entries_in(const TempDir& folder) {
     ++count;
   }
   return count;
+}
+
+bool is_pending(int signal) {
+  sigset_t signals{};
+  ::sigpending(&signals);
+  return ::sigismember(&signals, signal) == 1;
+}
+
+bool is_blocked(int signal) {
+  sigset_t signals{};
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &signals);
+  return ::sigismember(&signals, signal) == 1;
 }
 
 // The effects of a failed replacement: told with path and reason, old file intact, nothing left
@@ -172,20 +184,45 @@ TEST_CASE(
   CHECK(entries_in(folder) == 1);
 }
 
-TEST_CASE("atomic file: the kernel's own refusal of a too large file is told") {
+TEST_CASE("atomic file: the kernel's own refusal of a too large file is told, by no signal") {
   const TempDir folder;
   write_text(folder / "model", "old");
-  struct rlimit old_limit {};
-  ::getrlimit(RLIMIT_FSIZE, &old_limit);
-  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit limit { 4096, old_limit.rlim_max };
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  const auto message = error_of(folder / "model", std::string(10'000, 'x'));
-  ::setrlimit(RLIMIT_FSIZE, &old_limit);
-  ::signal(SIGXFSZ, old_handler);
+  // The first would end the tests.
+  for (const auto handler : {SIG_DFL, SIG_IGN}) {
+    const auto old_handler = ::signal(SIGXFSZ, handler);
+    std::optional<std::string> message;
+    {
+      const FullDisk full(4096);
+      message = error_of(folder / "model", std::string(10'000, 'x'));
+    }
+    ::signal(SIGXFSZ, old_handler);
+    CHECK(mentions(message, std::strerror(EFBIG)));
+    CHECK(read_text(folder / "model") == "old");
+    CHECK(entries_in(folder) == 1);
+    CHECK_FALSE(is_pending(SIGXFSZ));
+    CHECK_FALSE(is_blocked(SIGXFSZ));
+  }
+}
+
+TEST_CASE("atomic file: a signal of that kind that waited before the write still waits") {
+  const TempDir folder;
+  sigset_t signals{};
+  sigset_t before{};
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGXFSZ);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+  ::pthread_kill(::pthread_self(), SIGXFSZ);
+  std::optional<std::string> message;
+  {
+    const FullDisk full(4096);
+    message = error_of(folder / "model", std::string(10'000, 'x'));
+  }
   CHECK(mentions(message, std::strerror(EFBIG)));
-  CHECK(read_text(folder / "model") == "old");
-  CHECK(entries_in(folder) == 1);
+  CHECK(is_pending(SIGXFSZ));
+  CHECK(is_blocked(SIGXFSZ));
+  const timespec now{};
+  CHECK(::sigtimedwait(&signals, nullptr, &now) == SIGXFSZ);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 TEST_CASE("atomic file: a missing folder, a folder as target and an empty name are refused") {

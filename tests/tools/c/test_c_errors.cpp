@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "engine/text.h"
 #include "tests/support/c_handles.h"
+#include "tests/support/full_disk.h"
 #include "tests/support/support_files.h"
 
 namespace tritgrad::test::test_c_errors {
@@ -41,6 +43,59 @@ TEST_CASE("c errors: the kind of a failure is told of handles, texts and codes a
   CHECK(tg_error_status() == TG_NOT_FOUND);
   CHECK(tg_run_save(run.handle, "/dev/null") == TG_INVALID);
   CHECK(tg_error_status() == TG_INVALID);
+}
+
+// Nothing ends the program, though a program in C has not heard of the signal by which the system
+// would.
+TEST_CASE("c errors: a limit on the size of files is told as a full disk is") {
+  const TempDir folder;
+  const std::string saved = folder / "m", header = folder / "m.h";
+  const DataHandle data{tg_data_open(R"({"data": "iris"})")};
+  const RunHandle run{tg_run_new(data.handle, R"({"model": "mlp:3", "epochs": 1})")};
+  REQUIRE(tg_run_all(run.handle) == TG_OK);
+  const ModelHandle model{tg_run_model(run.handle)};
+  const FullDisk full(512);
+  CHECK(tg_run_save(run.handle, saved.c_str()) == TG_INVALID);
+  CHECK(contains(tg_error(), "File too large"));
+  CHECK(tg_model_export(model.handle, header.c_str(), nullptr) == nullptr);
+  CHECK(contains(tg_error(), "File too large"));
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+// As tests/tools/cli/test_output_file.cpp tells of the command line.
+TEST_CASE("c errors: an output that cannot be written is refused, and what is there stays") {
+  const TempDir folder;
+  const DataHandle data{tg_data_open(R"({"data": "iris"})")};
+  const RunHandle run{tg_run_new(data.handle, R"({"model": "mlp:3", "epochs": 1})")};
+  REQUIRE(tg_run_all(run.handle) == TG_OK);
+  const ModelHandle model{tg_run_model(run.handle)};
+  struct Place {
+    std::string name;
+    tg_status status;
+    const char *saved, *exported;  // parts of the sentences
+  };
+  const Place places[] = {
+      {std::string(251, 'a') + ".h", TG_INVALID, "File name too long", "File name too long"},
+      {std::string(254, 'a') + ".h", TG_INVALID, "File name too long", "File name too long"},
+      {"missing/x.h", TG_NOT_FOUND, "there is no folder '", "there is no folder '"},
+      {"there.h", TG_INVALID, "is not a regular file", "is no file that could be replaced"}};
+  std::filesystem::create_directory(folder / "there.h");
+  for (const Place& place : places) {
+    const std::string path = folder / place.name;
+    CAPTURE(path);
+    CHECK(tg_run_save(run.handle, path.c_str()) == place.status);
+    CHECK(contains(tg_error(), place.saved));
+    check_c_error(tg_model_export(model.handle, path.c_str(), nullptr), place.exported,
+                  place.status);
+  }
+  std::filesystem::remove(folder / "there.h");  // which is empty
+  CHECK(std::filesystem::is_empty(folder.path()));
+  // Results are worth more than their being kept.
+  const std::string compare =
+      R"({"model": "mlp:3", "epochs": 1, "recipes": ["votes"], "seeds": 1, )"
+      R"("cache": ")" +
+      folder.write("file", "") + R"("})";
+  CHECK(tg_compare(data.handle, compare.c_str(), nullptr, nullptr) != nullptr);
 }
 
 TEST_CASE("c errors: memory that is not there is told as such") {

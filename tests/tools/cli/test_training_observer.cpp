@@ -1,39 +1,14 @@
 // The --log file of a run, also where the disk is full.
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 
+#include "tests/support/full_disk.h"
 #include "tests/support/support_files.h"
 #include "tools/cli/training_observer.h"
 
 namespace tritgrad::test::test_training_observer {
-namespace {
-
-// No file of this process can grow beyond so many bytes while it lives.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
-
-}  // namespace
-
 TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
   const TempDir folder;
   const std::string path = folder / "run.jsonl";
