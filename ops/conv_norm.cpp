@@ -157,21 +157,20 @@ ConvNorm convolve_and_measure(Tape& tape, const ImageVar& x, Window window, cons
 
 // ---- the ops ----
 
+std::int64_t most_outputs(Window window) { return kLongestFineSum / (window.size * window.size); }
+
 LinearOperands check_operands(const ImageVar& x, Window window, Parameter& weight, Parameter* scale,
                               const BatchNormParameters& norm, Pool pool) {
   const LinearOperands w = linear_operands("conv_norm", weight, scale);
-  check(goes_in_images(weight, scale, Compute::kInt8), "conv_norm: '", weight.name(),
-        "' is not multiplied in integers with one scale a row; use conv2d");
+  check(goes_in_images(weight, scale, Compute::kInt8, window), "conv_norm: '", weight.name(),
+        "' is not multiplied in integers with one scale a row, or has more than ",
+        most_outputs(window), " outputs; use conv2d");
   check(x.images.border == window.size / 2 &&
             w.inputs == window.size * window.size * x.images.image.channels,
         "conv_norm: '", weight.name(), "' has shape ", weight.shape().str(), " but windows of ",
         window.size, " x ", window.size, " pixels of ", x.images.image.channels, " channels have ",
         window.size * window.size * x.images.image.channels, " numbers");
   check_integers("conv_norm", w);
-  const std::int64_t most = kLongestFineSum / (window.size * window.size);
-  check(w.outputs <= most, "conv_norm: '", weight.name(), "' has ", w.outputs,
-        " outputs; in int8 windows of ", window.size, " x ", window.size, " pixels have at most ",
-        most, "; use --compute fp32");
   const Shape z{x.images.rows(), w.outputs};
   check_batch_norm(z, norm);
   check_batch(z);
@@ -196,8 +195,10 @@ ImageVar allocate_image_var(Tape& tape, const ImageShape& image, std::int64_t im
 
 }  // namespace
 
-bool goes_in_images(const Parameter& weight, const Parameter* scale, Compute compute) {
-  return in_integers(weight, scale, compute) && scale->shape().cols() == 1;
+bool goes_in_images(const Parameter& weight, const Parameter* scale, Compute compute,
+                    Window window) {
+  return in_integers(weight, scale, compute) && scale->shape().cols() == 1 &&
+         weight.shape().rows() <= most_outputs(window);
 }
 
 ImageVar quantize_images(Tape& tape, const Tensor& x, const ImageShape& image, Window window) {

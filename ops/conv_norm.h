@@ -33,8 +33,8 @@ ImageVar quantize_images(Tape& tape, const Tensor& x, const ImageShape& image, W
 // bound of its image, for dW, times the scales of images, to 8 by a bound of its output. The bounds
 // are of what the formula of dz can give: they follow from the largest dy and the range of z in
 // each image and channel, which are known before dz is. The gradient of max pooling goes to the
-// first of the pixels with the largest level. Throws Error when shapes do not fit, and unless the
-// weight is multiplied in integers with one scale a row (goes_in_images()).
+// first of the pixels with the largest level. Throws Error when shapes do not fit, and unless
+// goes_in_images().
 enum class Pool { kNo, kYes };
 ImageVar conv_norm(Tape& tape, const ImageVar& x, Window window, Parameter& weight,
                    Parameter* scale, const BatchNormParameters& norm, Pool pool);
@@ -42,7 +42,10 @@ ImageVar conv_norm(Tape& tape, const ImageVar& x, Window window, Parameter& weig
 Var conv_norm_floats(Tape& tape, const ImageVar& x, Window window, Parameter& weight,
                      Parameter* scale, const BatchNormParameters& norm, Pool pool);
 
-// Whether conv_norm() takes such a weight.
-bool goes_in_images(const Parameter& weight, const Parameter* scale, Compute compute);
+// Whether conv_norm() takes such a weight: one that is multiplied in integers, with one scale a
+// row, and of so few rows that windows of dy, which backward multiplies, have at most
+// kLongestFineSum numbers. conv2d() takes any.
+bool goes_in_images(const Parameter& weight, const Parameter* scale, Compute compute,
+                    Window window);
 
 }  // namespace tritgrad

@@ -48,13 +48,16 @@ ConvNet::ConvNet(const ConvNetSpec& spec, const Recipe& recipe, std::optional<st
 
 // Pooling must stand behind a convolution, of which it becomes a part.
 bool ConvNet::trains_in_images() const {
+  const Window window{kConvWindow};
   bool can_pool = false;
   for (std::size_t i = 0; i < image_stages_; ++i) {
     const ConvStage& stage = stages_[i];
     const bool convolves = stage.kind == ConvStage::Kind::kConvolution;
     if (!convolves && !can_pool) return false;
     if (stage.stride > 1 || stage.begins_block || stage.ends_block) return false;
-    if (convolves && !goes_in_images(*layers_[i].weight, layers_[i].scale, compute_)) return false;
+    if (convolves && !goes_in_images(*layers_[i].weight, layers_[i].scale, compute_, window)) {
+      return false;
+    }
     can_pool = convolves;
   }
   return true;

@@ -25,7 +25,8 @@ class ConvNet : public Model {
 
  private:
   // What the stages before the mean or the first dense layer make: in training, where all of them
-  // are convolutions in integers and pooling, as int8 images without floats between them.
+  // are pooling and convolutions that conv_norm() takes, as int8 images without floats between
+  // them.
   bool trains_in_images() const;
   Var train_in_images(Tape& tape, const Tensor& x) const;
   // They take h over, and release it.

@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
+#include "ops/products/fine_convolution.h"
 #include "tests/support/direct_conv_norm.h"
 #include "tests/support/support_files.h"
 
@@ -264,14 +265,26 @@ TEST_CASE("conv_norm: what does not fit is refused with the shapes") {
         }) ==
         "conv_norm: 'w' has shape [3 x 18] but windows of 5 x 5 pixels of 2 channels have 50 "
         "numbers");
-  CHECK(refusal([&] {
-          conv_norm(tape, x, {3}, layer.weight(), nullptr, layer.norm(), Pool::kNo);
-        }) == "conv_norm: 'w' is not multiplied in integers with one scale a row; use conv2d");
+  CHECK(
+      refusal([&] { conv_norm(tape, x, {3}, layer.weight(), nullptr, layer.norm(), Pool::kNo); }) ==
+      "conv_norm: 'w' is not multiplied in integers with one scale a row, or has more than 3683 "
+      "outputs; use conv2d");
   CHECK(refusal([&] {
           quantize_images(tape, {pixels.data(), {2, 7}}, c.c.image, {3});
         }) ==
         "quantize_images: x has shape [2 x 7] but images of 2 x 2 pixels of 2 channels have 8 "
         "numbers");
+}
+
+TEST_CASE("conv_norm: it takes as many outputs as a window's sum of dy holds, and no more") {
+  for (const std::int64_t size : {1, 3, 5}) {
+    const std::int64_t most = kLongestFineSum / (size * size);
+    for (const std::int64_t outputs : {most, most + 1}) {
+      NormLayer layer({{{1, 1, 1}, 1, size, outputs}}, FormatKind::kTrits, 5);
+      CHECK(goes_in_images(layer.weight(), &layer.scale(), Compute::kInt8, {size}) ==
+            (outputs == most));
+    }
+  }
 }
 
 }  // namespace tritgrad::test::test_conv_norm

@@ -225,6 +225,18 @@ TEST_CASE("conv net: the same bits for any number of threads, for kept and relea
   }
 }
 
+// conv_norm() takes no more than 3,683 outputs; conv2d(), to which such a network is left, does.
+TEST_CASE("conv net: a layer of more outputs than go in images is trained all the same") {
+  TrainOptions options = options_for("latent8");
+  options.epochs = 1;
+  options.overrides = {"compute=int8"};
+  for (const char* model : {"conv:2,3684,M", "conv:3684,M,2", "conv:2,3684"}) {
+    CAPTURE(std::string(model));
+    options.model = model;
+    CHECK(train(bars({4, 5, 1}, 40), options).steps == 2);
+  }
+}
+
 TEST_CASE("conv net: a checkpoint continues with the same bits and knows its images") {
   const TempDir folder;
   Dataset data = bars({6, 8, 1}, 200);
