@@ -1,8 +1,11 @@
 // What the program makes of the state in which a shell or a scheduler starts it.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <set>
 #include <string>
 
+#include "models/training/saved_run.h"
 #include "tests/support/program.h"
 #include "tests/support/support_files.h"
 
@@ -11,32 +14,51 @@ namespace {
 
 const std::string kTrain = "train --data iris --model mlp:4 --epochs 2 --threads 1 ";
 
+std::set<std::string> names_in(const TempDir& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
 // Runs the program as `sh -c 'BEFORE; exec "$@" REDIRECTIONS'` does.
 Result run_in_shell(const std::string& arguments, const std::string& before,
                     const std::string& redirections = "") {
   return run(arguments, "sh -c '" + before + " exec \"$@\" " + redirections + "' sh");
 }
 
+// Its updates are lost, which it warns of while its files are open.
+const std::string kWarns =
+    "train --data iris --model mlp:8 --epochs 4 --threads 1 --recipe naive --lr 1e-6 ";
+
 TEST_CASE("process start: closed standard streams take none of the files that are written") {
   const TempDir folder;
   const std::string files =
       "--save " + (folder / "m").string() + " --log " + (folder / "l").string();
-  REQUIRE(run(kTrain + "--quiet " + files).exit_code == 0);
+  const Result open = run(kWarns + "--quiet " + files);
+  REQUIRE(open.exit_code == 0);
+  REQUIRE(open.err.starts_with("warning: "));
   const std::string model = read_text(folder / "m"), log = read_text(folder / "l");
+  REQUIRE(is_replaceable(folder / "m"));
   for (const char* closed : {"0<&-", "1>&-", "2>&-", "0<&- 2>&-", "0<&- 1>&- 2>&-"}) {
     CAPTURE(closed);
-    CHECK(run_in_shell(kTrain + "--quiet " + files, "", closed).exit_code == 0);
-    CHECK(read_text(folder / "m") == model);
-    CHECK(read_text(folder / "l") == log);
+    // With new files, as with those that they replace.
+    for (const char* name : {"m", "l"}) std::filesystem::remove(folder / name);
+    for (int time = 0; time < 2; ++time) {
+      CHECK(run_in_shell(kWarns + "--quiet " + files, "", closed).exit_code == 0);
+      CHECK(read_text(folder / "m") == model);
+      CHECK(read_text(folder / "l") == log);
+    }
     // A refusal goes nowhere, least of all into a file.
     CHECK(run_in_shell(
               "train --resume " + (folder / "l").string() + " --log " + (folder / "new").string(),
               "", closed)
               .exit_code == 1);
-    CHECK_FALSE(std::filesystem::exists(folder / "new"));
+    CHECK(names_in(folder) == std::set<std::string>{"l", "m"});
   }
   // What should be printed cannot be, which is a failure, as that of a full disk is.
-  const Result result = run_in_shell(kTrain + files, "", "0<&- 1>&-");
+  const Result result = run_in_shell(kWarns + files, "", "0<&- 1>&-");
   CHECK(result.exit_code == 1);
   CHECK(contains(result.err, "standard output cannot be written; is it closed, or the disk full?"));
   CHECK(read_text(folder / "l") == log);
