@@ -1,8 +1,8 @@
 # One fuzzer per tests/fuzz/fuzz_<parser>.cpp (LLVMFuzzerTestOneInput). `ctest --preset fuzz` feeds each of
 # them a million inputs, or as many as it takes in 50 minutes (fuzz_c and fuzz_exports, which train and write
-# files, take fewer); those labelled smoke run for 9 seconds, a minute in all. None may crash, take a second
-# (where it trains, ten), or allocate 64 MiB in one piece. They begin from what fuzz/seeds.sh makes when the build
-# is configured.
+# files, take fewer); those labelled smoke run for 9 seconds, a minute in all. tools/test.sh says how many inputs
+# they were. None may crash, take a second (where it trains, ten), or allocate 64 MiB in one piece. They begin
+# from what fuzz/seeds.sh makes when the build is configured.
 file(GLOB sources CONFIGURE_DEPENDS fuzz/fuzz_*.cpp)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM subject)

@@ -73,6 +73,14 @@ count_junit() {
     END { finish(); print passed + 0, failed + 0 }' "$1"
 }
 
+# Reads a JUnit file of ctest; prints a line for each fuzzer. Most end by the clock, so that having passed says
+# little without the number of their inputs.
+count_inputs() {
+  awk '
+    /<testcase / { split($0, part, "\""); name = part[2] }
+    /stat::number_of_executed_units:/ { print name ": " $2 " inputs" }' "$1"
+}
+
 # run_tests NAME PRESET [CTEST OPTION...]: runs and counts; shows the output of failures.
 run_tests() {
   local name=$1 preset=$2 junit log status=0 good bad
@@ -85,7 +93,10 @@ run_tests() {
     >"$log" 2>&1 </dev/null || status=$?
   ((status == 0)) || cat "$log"
   if [[ -f $junit ]]; then
-    sed -n 's/.*\(skipped: .*\)/\1/p' "$junit" | sort -u | while read -r line; do say "$name: $line"; done
+    {
+      sed -n 's/.*\(skipped: .*\)/\1/p' "$junit" | sort -u
+      count_inputs "$junit"
+    } | while read -r line; do say "$name: $line"; done
   fi
   read -r good bad < <([[ -f $junit ]] && count_junit "$junit" || echo 0 1)
   # ctest is the judge: nothing run, or a failure that the file does not tell, is a failure.

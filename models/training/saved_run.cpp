@@ -264,6 +264,15 @@ std::vector<EpochPoint> SavedRun::curve(std::int64_t epochs) const {
   return curve;
 }
 
+bool SavedRun::is_finished() const {
+  std::int64_t done = 0;
+  fields_->read_with("curve", [&](const Json& json) {
+    if (!json.is_array()) throw Unfit{"a list of points of four numbers"};
+    done = std::ssize(json);
+  });
+  return !curve(done).empty() && done >= spec().epochs;
+}
+
 RunPosition SavedRun::position(std::int64_t steps_per_epoch) const {
   const auto cursor = fields_->get<std::vector<std::int64_t>>("cursor", {0.0, saved::kMostCount});
   check(cursor.size() == 2, "checkpoint '", path_, "': metadata field 'cursor' has ", cursor.size(),

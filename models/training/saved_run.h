@@ -66,6 +66,8 @@ class SavedRun {
   // Returns the number of ranks of the run that wrote it.
   int ranks() const;
   std::int64_t step() const;
+  // Returns whether the run came to the end of its epochs.
+  bool is_finished() const;
   // Returns whether its model predicts a number, and has no classes.
   bool is_regression() const;
   // Returns whether its model tells the next token of a text.

@@ -2,10 +2,8 @@
 // files split the rest at the length that the next two bytes give. Chance makes no checksums, so
 // compressed files are also made from their contents. A refusal (Error) is a good result.
 //
-//   clang++ -std=c++20 -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_readers.cpp
-//   engine/*.cpp
-//   ...
-//   ./fuzz_readers -max_len=1048576 -malloc_limit_mb=64 -timeout=1
+//   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_readers
+//   ctest --preset fuzz -R '^smoke_fuzz_readers$' --verbose
 #include <algorithm>
 #include <array>
 #include <cstddef>

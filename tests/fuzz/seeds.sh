@@ -84,7 +84,7 @@ seed_readers() {
 
 # The target, then a byte that chooses a recipe and options.
 seed_exports() {
-  local target choice
+  local target choice model
   for target in 00 01 02 03 04 05; do
     for choice in 00 05 0a 1b; do
       seed "$target\\x$choice" table <<'TABLE'
@@ -98,6 +98,17 @@ width,"colour, of ""it""",kind
 2.5,red,</script>
 TABLE
     done
+    # Rows of four numbers as images of 2 x 2 pixels.
+    for choice in 40 41 52 63; do
+      for model in conv:3,M conv:2,R,4/2,F3; do
+        { echo "$model" && printf '%s\n' a,b,c,d,kind 1,2,3,4,x 4,3,2,1,y 2,2,2,2,x 0,1,0,1,y 5,5,1,1,x 1,1,5,5,y; } |
+          seed "$target\\x$choice" "${model//\//-}"
+      done
+    done
+  done
+  for choice in 00 01 02 03; do
+    seed "06\\x$choice" bytes </dev/null
+    tokenizer | seed "06\\x$choice" pieces.model
   done
 }
 

@@ -111,12 +111,6 @@ std::string to_json(const ExportReport& r) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-bool is_finished(const SavedRun& run) {
-  const auto json = nlohmann::json::parse(run.text());
-  const auto& curve = json.at("curve");
-  return !curve.empty() && curve.back().at(0).get<double>() >= run.spec().epochs;
-}
-
 FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::string& trained_on,
                             const ExportRequest& request, bool has_labels) {
   const ExportTarget& target = *request.target;
@@ -133,7 +127,7 @@ FinishedExport export_model(const SavedRun& run, Dataset& dataset, const std::st
   if (!has_labels) result.score_before = result.score_after = std::nan("");  // null in JSON
   FinishedExport made{
       {run.path(), plan.model, plan.recipe.name, dataset.name, request, network.is_exact(),
-       target.network.is_exact(network), is_finished(run), has_dropout(plan.model), run.step(),
+       target.network.is_exact(network), run.is_finished(), has_dropout(plan.model), run.step(),
        network.weights(), 0, target.network.bytes(network, request.settings), result},
       {}};
   head.provenance =

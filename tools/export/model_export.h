@@ -52,9 +52,6 @@ struct FinishedExport {
 // Throws Error for what no export wrote, such as a header of somebody's own: it is not replaced.
 void check_replaceable_export(const std::string& path);
 
-// Whether the run has come to the end of its epochs.
-bool is_finished(const SavedRun& run);
-
 // Makes the file, and compares its description with the model on the rows of the data that
 // scored_rows() names. `trained_on` is what the file calls the data of the run. Without
 // labels the data are compared all the same, and no score is told. Of labels see load_model().
