@@ -36,7 +36,7 @@ for isa in reference avx2 avx512 avx512vnni avx512vbmi avx512amx; do
   if [[ $(in_use $isa) == "$isa" ]]; then isas+=("$isa"); else left_out+=("$isa"); fi
 done
 counts=(1 2 4 7)
-awk 'BEGIN { for (i = 0; i < 200; i++) printf "The %d people of this union are %s. ", i % 9, i % 2 ? "free" : "one" }' >text.txt
+awk 'BEGIN { for (i = 0; i < 800; i++) printf "The %d people of this union are %s. ", i % 9, i % 2 ? "free" : "one" }' >text.txt
 
 # hash KIND FILE: adds a line to `hashes` with what the result in the file says of weights and optimizer.
 hash() {
