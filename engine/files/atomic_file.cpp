@@ -89,8 +89,17 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, FileCalls calls)
 // other writer may have renamed or removed the file we opened; then the name no longer leads to it.
 // On a file system without locks nobody is kept away.
 void AtomicFile::open_temporary() {
+  std::error_code error;
+  const auto remains = std::filesystem::symlink_status(temporary_, error);
+  check(!std::filesystem::exists(remains) || std::filesystem::is_regular_file(remains),
+        path_.string(), ": cannot be written, '", temporary_.string(),
+        "' lies where its temporary file belongs and is no regular file; delete that, or name "
+        "another file");
   file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
                  mode_of(path_).value_or(kNewFileMode));
+  check(file_ >= 0 || errno != ENAMETOOLONG, path_.string(),
+        ": cannot be written: File name too long, as '.tritgrad-tmp' is added for the temporary "
+        "file; choose a shorter one");
   if (file_ < 0) fail_with_errno("cannot be written, no temporary file beside it");
   const bool busy = ::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (busy || !leads_to(temporary_, file_)) {

@@ -98,9 +98,20 @@ void save_checkpoint(const std::string& path, const Metadata& metadata,
 
 namespace {
 
-SafetensorsFile verified(SafetensorsFile file) {
-  check(file.has_hashes(), "checkpoint '", file.name(),
-        "' carries no hashes; it was not written by tritgrad and cannot be verified");
+// Returns what `read` returns. For what is wrong in the bytes there is one remedy, whichever part
+// of them shows it.
+template <typename Read>
+SafetensorsFile verified(const Read& read) {
+  SafetensorsFile file;
+  try {
+    file = read();
+    check(file.has_hashes(), "checkpoint '", file.name(),
+          "' carries no hashes, so it was not written by tritgrad and cannot be verified");
+  } catch (const Error& error) {
+    fail_again(error, "",
+               "; it is no checkpoint, or a damaged one: restore it from a copy, or name a file "
+               "that --save wrote");
+  }
   check(!file.metadata().contains(kExportKey), "checkpoint '", file.name(),
         "': this is an export, which other programs read, and no checkpoint; name the file that it "
         "was exported from");
@@ -110,11 +121,12 @@ SafetensorsFile verified(SafetensorsFile file) {
 }  // namespace
 
 SafetensorsFile open_checkpoint(const std::string& path) {
-  return verified(SafetensorsFile::open(path));
+  const MappedFile readable(path);  // or else the path is wrong, which is said without that remedy
+  return verified([&] { return SafetensorsFile::open(path); });
 }
 
 SafetensorsFile parse_checkpoint(std::span<const std::byte> bytes, const std::string& name) {
-  return verified(SafetensorsFile::parse(bytes, name));
+  return verified([&] { return SafetensorsFile::parse(bytes, name); });
 }
 
 void load_checkpoint(const SafetensorsFile& file, const std::vector<NamedArray>& planes) {

@@ -31,7 +31,8 @@ void save_checkpoint(const std::string& path, const Metadata& metadata,
 // The key by which the metadata of an export in the same format are known.
 inline constexpr const char* kExportKey = "tritgrad.export";
 
-// Opens a checkpoint and verifies all hashes. Throws Error for a file without, and for an export.
+// Opens a checkpoint and verifies all hashes. Throws Error for a file without, for a damaged or
+// another one, with what to do, and for an export.
 SafetensorsFile open_checkpoint(const std::string& path);
 // Does so for bytes in memory, which must outlive it; `name` stands for the path in errors.
 SafetensorsFile parse_checkpoint(std::span<const std::byte> bytes, const std::string& name);

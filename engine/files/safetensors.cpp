@@ -270,7 +270,7 @@ std::string_view header_of(std::span<const std::byte> bytes, const std::string& 
     length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
   }
   check(length <= kMaxHeaderBytes, file, ": claims a header of ", length, " bytes, at most ",
-        kMaxHeaderBytes, " allowed; not a safetensors file, or damaged");
+        kMaxHeaderBytes, " allowed");
   check(length <= bytes.size() - kLengthBytes, file,
         ": is truncated within its header: ", bytes.size() - kLengthBytes, " of ", length,
         " bytes; restore it from a copy");
@@ -436,14 +436,14 @@ void SafetensorsFile::verify_hashes(std::span<const std::byte> start) {
   const std::string found = hex(xxh3(std::as_bytes(std::span(text))));
   const std::string expected = take(std::string(kFileHashKey));
   check(found == expected, name_, ": the header is damaged: its hash is ", found, ", expected ",
-        shown_name(expected), "; restore the file from a copy");
+        shown_name(expected));
   check(take(std::string(kIntegrityKey)) == kIntegrityValue, name_, ": metadata key ",
         kIntegrityKey, " is not ", kIntegrityValue, "; written by a newer tritgrad?");
   for (const StoredTensor& tensor : tensors_) {
     const std::string hash = hex(xxh3(tensor.bytes));
     const std::string stored = take(std::string(kTensorHashPrefix) + tensor.name);
     check(hash == stored, name_, ": tensor ", shown_name(tensor.name), " is damaged: its hash is ",
-          hash, ", expected ", shown_name(stored), "; restore the file from a copy");
+          hash, ", expected ", shown_name(stored));
   }
   for (const auto& [key, value] : metadata_) {
     check(!is_integrity_key(key), name_, ": metadata key ", shown_name(key),

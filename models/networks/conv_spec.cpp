@@ -87,7 +87,9 @@ ConvNetSpec parse_conv(const std::string& text) {
   for_each_option(text, options, [&](const std::string& key, const std::string& value) {
     check(key == "dropout", "unknown option '", key, "'",
           did_you_mean(key, std::vector<std::string>{"dropout"}));
-    check(value.find_first_of(",-") == std::string::npos, "option 'dropout=", value,
+    // A number may have a minus too.
+    check(parse_number(value) || value.find_first_of(",-") == std::string::npos,
+          "option 'dropout=", value,
           "' holds layers; options stand at the end, behind all of them, as in "
           "conv:32,M,F128:dropout=0.2");
     check(is_dense,

@@ -136,7 +136,7 @@ LoadedModel load_model(const SavedRun& saved, Dataset& dataset) {
   saved.check_task(dataset);
   check(plan.input.features == dataset.features, "checkpoint '", saved.path(), "': its model has ",
         counted(plan.input.features, "input"), " but '", dataset.name, "' has ",
-        counted(dataset.features, "feature"));
+        counted(dataset.features, "feature"), "; give data with the columns of its training");
   saved.check_image(dataset);
   if (!saved.is_regression()) renumber_labels(dataset, saved.class_names(), saved.path());
   saved.check_feature_order(dataset);

@@ -89,6 +89,7 @@ void fields(Visitor& visit, Time& time) {
   visit("batches", time.batches);
   visit("steps", time.steps);
   visit("evaluation", time.evaluation);
+  if (visit.present("saving", time.saving > 0.0)) visit("saving", time.saving);
 }
 
 template <typename Visitor, Is<BytesPerParameter> Bytes>

@@ -26,12 +26,14 @@ struct TimeSpent {
   double batches = 0;     // rows gathered and standardised
   double steps = 0;       // forward, backward and update
   double evaluation = 0;  // rows held out after every epoch, and the test rows at the end
+  double saving = 0;      // checkpoints
 
   TimeSpent& operator+=(const TimeSpent& other) {
     preparing += other.preparing;
     batches += other.batches;
     steps += other.steps;
     evaluation += other.evaluation;
+    saving += other.saving;
     return *this;
   }
 };
@@ -67,7 +69,7 @@ struct RunResult {
   std::string pixels = "linear";   // what is standardised of a pixel, see parse_pixel_scale()
   std::int64_t steps = 0;
   double seconds = 0;  // all of the run, the final test included
-  TimeSpent time;      // the rest of `seconds` is saving and reporting
+  TimeSpent time;      // the rest of `seconds` is reporting
   std::int64_t parameters = 0;
   double train_loss = 0;              // what was minimised, smoothed labels included
   Metric metric = Metric::kAccuracy;  // of all scores

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/clock.h"
 #include "engine/data/token_text.h"
 #include "engine/files/hash.h"
 #include "engine/text.h"
@@ -115,6 +116,10 @@ RunPosition TrainingState::position() const {
 }
 
 void TrainingState::save() {
+  timed(&saving_seconds_, [&] { save_whole(); });
+}
+
+void TrainingState::save_whole() {
   check_finite(model_->parameters());
   if (parallel_ != nullptr) {
     check_agreement(parallel_->ranks(), "set of weights", weights_sha256(model_->parameters()));
@@ -198,6 +203,7 @@ void TrainingState::describe(RunResult& result) {
   result.peak_live_bytes = ledger::peak_total();
   result.data_bytes = ledger::live(Category::kData);
   result.steps = optimizer_->steps_done();
+  result.time.saving = saving_seconds_;
   result.curve = curve_;
   if (!curve_.empty()) {
     result.train_loss = curve_.back().train_loss;

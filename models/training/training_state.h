@@ -52,6 +52,7 @@ class TrainingState {
   void describe(RunResult& result);
 
  private:
+  void save_whole();
   void write(AtomicFile& file);
   void write(const ByteSink& sink, const std::string& name);
   std::vector<NamedArray> optimizer_planes();
@@ -72,6 +73,7 @@ class TrainingState {
   std::string tokenizer_;  // of a text in pieces: the contents of its file
   EpochSums sums_;
   std::int64_t total_flips_ = 0;
+  double saving_seconds_ = 0.0;
   std::vector<EpochPoint> curve_;
   // Only the rank that writes has one, and only where something is to be saved.
   std::optional<AtomicFile> checkpoint_;

@@ -10,6 +10,7 @@
 #include "engine/kernels/kernels.h"
 #include "engine/memory/parallel.h"
 #include "engine/text.h"
+#include "models/recipes/recipe.h"
 #include "ops/products/dense_product.h"
 #include "tools/bench/ceilings.h"
 #include "tools/bench/optimizer_passes.h"
@@ -42,6 +43,9 @@ void check_options(const BenchOptions& options) {
   check_no_repeats("--model", options.models);
   check_no_repeats("--recipe", options.recipes);
   check_no_repeats("--batch", options.batches);
+  // Also where there are no steps to measure.
+  for (const std::string& recipe : options.recipes) load_recipe(recipe);
+  for (const std::string& model : options.models) check_step_model(model);
 }
 
 using Measurements = std::vector<std::unique_ptr<Measurement>>;

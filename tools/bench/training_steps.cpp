@@ -19,6 +19,24 @@ namespace {
 constexpr int kWarmSteps = 2;
 constexpr int kTimedSteps = 3;
 
+// Calls `body`; the options that errors advise in it become what bench has instead of them.
+template <typename Body>
+auto in_terms_of_bench(const Body& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    std::string sentence = error.what();
+    for (const auto& [theirs, ours] :
+         {std::pair<std::string, std::string>("--compute fp32", "a recipe that computes in fp32"),
+          {", or name the data", ""},
+          {"; name the data", "; give all of it, such as conv:32x32x3-32-M-64-M-10"}}) {
+      const std::size_t at = sentence.find(theirs);
+      if (at != std::string::npos) sentence.replace(at, theirs.size(), ours);
+    }
+    fail(sentence);
+  }
+}
+
 // The seconds of one step. The whole includes what is in no phase: sums and the tape's reset.
 struct StepSeconds {
   double whole = 0.0;
@@ -58,28 +76,7 @@ class StepMeasurement : public Measurement {
   std::set<Ceiling> ceilings() const override { return {ceiling_}; }
 
   void measure() override {
-    const SyntheticBatch batch(network_, batch_);
-    const std::int64_t before = ledger::live_total();
-    ledger::reset_peak();
-    const auto model = make_model(model_, network_.features, network_.outputs, recipe_, 1);
-    Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
-    Tape tape;
-    const Dataset no_data;
-    const TrainSpec spec;
-    const auto task = loss_of(network_, no_data);
-    for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
-      StepSeconds measured;
-      const Job job{spec, recipe_, *task, *model, optimizer, tape, nullptr, &measured.phases};
-      bool finite = false;
-      try {
-        finite = timed(&measured.whole, [&] { return train_step(job, batch.whole()); }).finite;
-      } catch (const Diverged&) {
-      }
-      check(finite, "bench: recipe '", recipe_.name,
-            "' makes a loss that is not finite on random numbers; lower its learning rate");
-      if (step >= kWarmSteps) steps_.push_back(measured);
-    }
-    peak_live_bytes_ = std::max(peak_live_bytes_, ledger::peak_total() - before);
+    in_terms_of_bench([&] { measure_steps(); });
   }
 
   BenchEntry entry(const CeilingValues& ceilings) const override {
@@ -113,6 +110,31 @@ class StepMeasurement : public Measurement {
   }
 
  private:
+  void measure_steps() {
+    const SyntheticBatch batch(network_, batch_);
+    const std::int64_t before = ledger::live_total();
+    ledger::reset_peak();
+    const auto model = make_model(model_, network_.features, network_.outputs, recipe_, 1);
+    Optimizer optimizer = make_optimizer(*model, recipe_, 1000000, 1);
+    Tape tape;
+    const Dataset no_data;
+    const TrainSpec spec;
+    const auto task = loss_of(network_, no_data);
+    for (int step = 0; step < kWarmSteps + kTimedSteps; ++step) {
+      StepSeconds measured;
+      const Job job{spec, recipe_, *task, *model, optimizer, tape, nullptr, &measured.phases};
+      bool finite = false;
+      try {
+        finite = timed(&measured.whole, [&] { return train_step(job, batch.whole()); }).finite;
+      } catch (const Diverged&) {
+      }
+      check(finite, "bench: recipe '", recipe_.name,
+            "' makes a loss that is not finite on random numbers; lower its learning rate");
+      if (step >= kWarmSteps) steps_.push_back(measured);
+    }
+    peak_live_bytes_ = std::max(peak_live_bytes_, ledger::peak_total() - before);
+  }
+
   // Returns the step whose whole is the median; of an even number, the lower one in the middle.
   StepSeconds median_step() const {
     std::vector<StepSeconds> steps = steps_;
@@ -133,9 +155,13 @@ class StepMeasurement : public Measurement {
 
 }  // namespace
 
+void check_step_model(const std::string& model) {
+  in_terms_of_bench([&] { synthetic_task(model); });
+}
+
 std::unique_ptr<Measurement> step_measurement(const std::string& recipe, const std::string& model,
                                               std::int64_t batch) {
-  return std::make_unique<StepMeasurement>(recipe, model, batch);
+  return in_terms_of_bench([&] { return std::make_unique<StepMeasurement>(recipe, model, batch); });
 }
 
 }  // namespace tritgrad

@@ -87,6 +87,7 @@ RemainingTime check_all(const std::vector<ComparisonRequest>& requests) {
       const Dataset dataset = open_data(request.common);
       say_remarks(dataset.remarks, request.common.terminal.quiet);
       check_comparison(dataset, request.options);
+      check_published(request.published, metric_of(dataset));
       remaining.expect(expected_work(dataset, request.options));
     });
   }
@@ -179,7 +180,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   OutputFile json("--json", common.json, kJsonBegins);
   check_report_path(command.report);
   RemainingTime remaining = check_all(requests);
-  make_picture_folder(command.report);
+  const PictureFolder pictures(command.report);
   const RunCache cache(cache_folder(common.terminal.cache) / "runs", command.fresh);
   const bool talk = !common.terminal.quiet && common.json != "-";
   std::vector<ComparisonRecord> records;
@@ -207,7 +208,7 @@ void run_compare(const CLI::App& app, CompareCommand& command) {
   if (!command.report.empty() && !stays(command.report)) {
     const std::string repeat = with_fetches(requests, repeat_command(app));
     write_page(command.report, make_page({repeat, describe_machine(), records}));
-    if (talk) print_lines(stdout, "report: {}\n", command.report);
+    if (talk) print_lines(stdout, "report: {}\n", printable(command.report));
   }
   if (failure) std::rethrow_exception(failure);
 }
@@ -219,8 +220,11 @@ void add_compare_command(CLI::App& app) {
       "compare", "recipes x seeds on the same data: accuracy or RMSE, bytes, time");
   auto options = std::make_shared<CompareCommand>();
   add_comparison_options(*command, options->single);
-  command->add_option("--plan", options->plan,
-                      "FILE.toml with [[comparison]] tables, whose keys are these options");
+  command->add_option(
+      "--plan", options->plan,
+      "FILE.toml with [[comparison]] tables, whose keys are these options; their tables "
+      "[[comparison.published]] are what others report: name, score, protocol, and "
+      "spread and bytes where they are known");
   command->add_option("--report", options->report,
                       "write a page to FILE.html, or to FILE.md with pictures in the folder FILE");
   command->add_flag("--fresh", options->fresh,

@@ -84,7 +84,7 @@ void print_language_check(const ExportReport& r, const LanguageCheck& check) {
 
 void print_report(const ExportReport& r) {
   const auto size = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
-  print_lines(stdout, "{}: {} with {} as {}\n", r.request.to, r.model, r.recipe,
+  print_lines(stdout, "{}: {} with {} as {}\n", printable(r.request.to), r.model, r.recipe,
               r.request.target->description);
   if (!r.finished)
     print_lines(stdout, "  note           the run is not finished: step {}\n", r.steps);

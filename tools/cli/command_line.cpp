@@ -117,7 +117,6 @@ ConfigFile expand_config(std::vector<std::string>& arguments, const CLI::App& ap
   check(std::none_of(config + 1, arguments.end(), is_config),
         "--config: given twice; put all options into one file");
   const bool inline_value = config->size() > 8;
-  check(inline_value || config + 1 != arguments.end(), "--config: a file name is missing");
   const std::string path = inline_value ? config->substr(9) : *(config + 1);
   ConfigFile file{"configuration file '" + path + "'", read_toml("configuration file", path)};
   const std::vector<std::string> inserted =
@@ -136,6 +135,23 @@ void check_repeated(const std::vector<std::string>& arguments, const CLI::App& c
         name.starts_with("--") ? command.get_option_no_throw(name) : nullptr;
     if (option == nullptr || option->get_items_expected_max() != 1) continue;
     check(given.insert(name).second, name, ": given twice; leave one of the two out");
+  }
+}
+
+// Throws Error where an option that takes a value has none, or an option of the command in its
+// place, which would become the name of a file.
+void check_missing_values(const std::vector<std::string>& arguments, const CLI::App& command) {
+  const auto option_of = [&](const std::string& word) {
+    return word.starts_with("--") ? command.get_option_no_throw(word) : nullptr;
+  };
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    const CLI::Option* option = option_of(*argument);
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;
+    const std::string& name = *argument++;  // the value is no option, whatever it begins with
+    check(argument != arguments.end(), name, ": a value is missing; give one behind it");
+    check(option_of(argument->substr(0, argument->find('='))) == nullptr, name,
+          ": a value is missing, '", *argument, "' behind it is an option; give one, or write ",
+          name, "=", shell_quoted(*argument), " if that is meant");
   }
 }
 
@@ -187,6 +203,7 @@ std::vector<const CLI::App*> given_commands(const CLI::App& app) {
 }  // namespace
 
 toml::table read_toml(const char* what, const std::string& path) {
+  check(!std::filesystem::is_directory(path), what, " '", path, "' is a folder; name a file in it");
   check(std::filesystem::is_regular_file(path), what, " '", path,
         "' cannot be read; check the path");
   try {
@@ -257,10 +274,10 @@ int run_command_line(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   check_ranks(arguments, app);
   std::vector<std::string> own = arguments;
+  const auto name = find_command(own, app);
+  if (name != own.end()) check_missing_values(own, *app.get_subcommand(*name));
   const ConfigFile config = expand_config(arguments, app);
-  if (const auto command = find_command(own, app); command != own.end()) {
-    check_repeated(own, *app.get_subcommand(*command));
-  }
+  if (name != own.end()) check_repeated(own, *app.get_subcommand(*name));
   refuse_empty_values(app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

@@ -32,9 +32,9 @@ void print_costs(const RunResult& r) {
   };
   print_lines(
       stdout,
-      "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %\n",
-      share(r.time.steps), share(r.time.batches), share(r.time.evaluation),
-      share(r.time.preparing));
+      "  time           steps {:.1f} %, batches {:.1f} %, evaluation {:.1f} %, start {:.1f} %{}\n",
+      share(r.time.steps), share(r.time.batches), share(r.time.evaluation), share(r.time.preparing),
+      r.time.saving > 0.0 ? fmt::format(", saving {:.1f} %", share(r.time.saving)) : "");
   const BytesPerParameter& b = r.bytes_per_parameter;
   print_lines(
       stdout,
@@ -47,13 +47,14 @@ void print_costs(const RunResult& r) {
               human_bytes(static_cast<double>(r.data_bytes)));
   if (r.traffic) {
     const Traffic& t = *r.traffic;
-    print_lines(
-        stdout,
-        "  sent           {} a step in the mean ({} by formula) by each of {} ranks; last step {} "
-        "({} by formula), {:.3f} B/param\n",
-        human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step), t.ranks,
-        human_bytes(static_cast<double>(t.last_step_bytes)),
-        human_bytes(static_cast<double>(t.last_step_forecast)), t.last_step_bytes_per_parameter);
+    print_lines(stdout,
+                "  sent           {} a step in the mean ({} by formula) by {}; last step {} "
+                "({} by formula), {:.3f} B/param\n",
+                human_bytes(t.bytes_per_step), human_bytes(t.forecast_per_step),
+                t.ranks == 1 ? "the only rank" : fmt::format("each of {} ranks", t.ranks),
+                human_bytes(static_cast<double>(t.last_step_bytes)),
+                human_bytes(static_cast<double>(t.last_step_forecast)),
+                t.last_step_bytes_per_parameter);
   }
 }
 
@@ -302,7 +303,7 @@ void run_train(const CLI::App& command, CommonOptions& options, const std::strin
   if (!options.terminal.quiet && options.json != "-") {
     print_summary(result, dataset_line(dataset, train_options));
     if (!train_options.save.empty())
-      print_lines(stdout, "  saved          {}\n", train_options.save);
+      print_lines(stdout, "  saved          {}\n", printable(train_options.save));
   }
   json.write(to_json(result));
 }
@@ -321,8 +322,8 @@ void run_eval(const CLI::App& command, const std::string& path, CommonOptions& o
   if (options.json != "-") {
     const bool all = evaluation.all_rows;
     const std::string rows = evaluation.metric == Metric::kBitsPerByte ? "windows" : "rows";
-    print_lines(stdout, "{}: {} on {}, step {}: {}{} {}{} ({}{} {})\n", path, evaluation.recipe,
-                options.train.data, evaluation.steps, all ? "" : "test ",
+    print_lines(stdout, "{}: {} on {}, step {}: {}{} {}{} ({}{} {})\n", printable(path),
+                evaluation.recipe, options.train.data, evaluation.steps, all ? "" : "test ",
                 to_text(evaluation.metric), score_text(evaluation.metric, evaluation.scores.score),
                 error_text(evaluation.scores.mae, evaluation.scores.r2, evaluation.scores.nats),
                 all ? "all " : "", evaluation.rows, all ? rows : "test " + rows);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -83,9 +85,12 @@ void OutputFile::append(const std::string& lines) {
     file_->write(std::as_bytes(std::span(lines)));
     file_->commit_and_hold();
   }
+  errno = 0;
   if (first) appended_.open(file_ ? file_->path().string() : path_, std::ios::app);
   if (!first || !file_) appended_ << lines << std::flush;
-  check(appended_.good(), option_, ": '", path_, "' cannot be written; is the disk full?");
+  const int reason = errno;
+  check(appended_.good(), option_, ": '", path_, "' cannot be written (", std::strerror(reason),
+        "); what was written before stays");
 }
 
 void check_output(const char* option, const std::string& path, const char* begins) {

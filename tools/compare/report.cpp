@@ -254,14 +254,16 @@ std::string conclusion(const Comparison& comparison) {
 }
 
 std::vector<std::string> differences(const Comparison& comparison) {
-  std::vector<std::string> below, above, untold, sentences;
+  std::vector<std::string> below, above, untold, without, sentences;
   for (const RecipeSummary& summary : comparison.recipes) {
-    if (!summary.delta_interval) continue;
+    if (!summary.delta) continue;
     const ScoreUnit& unit = summary.unit;
     const std::string difference =
         fmt::format("{} ({}{})", summary.recipe, signed_fixed(*summary.delta, unit.decimals),
                     unit.of_difference());
-    if (is_below(summary)) {
+    if (!summary.delta_interval) {
+      without.push_back(difference);
+    } else if (is_below(summary)) {
       below.push_back(difference);
     } else if (is_above(summary)) {
       above.push_back(difference);
@@ -283,6 +285,7 @@ std::vector<std::string> differences(const Comparison& comparison) {
                   errors ? "Worse than" : "Above", base),
       above);
   add("Not told from " + base + " by these seeds (the 95 % interval holds 0)", untold);
+  add("Without an interval, which takes two seeds or more that differ", without);
   const std::size_t intervals = below.size() + above.size() + untold.size();
   if (intervals > 1) {
     sentences.push_back(fmt::format(

@@ -35,6 +35,9 @@ void add_missing(toml::table& own, const toml::table& common) {
   }
 }
 
+// Names make the first column of tables.
+constexpr std::size_t kLongestName = 60;
+
 PublishedResult read_published(const toml::table& table, const std::string& where) {
   static const std::vector<std::string> known = {"name", "score", "spread", "bytes", "protocol"};
   for (const auto& [key, node] : table) {
@@ -51,15 +54,20 @@ PublishedResult read_published(const toml::table& table, const std::string& wher
           " is no line of text; write ", key, " = \"...\"");
     return *value;
   };
-  const auto number = [&](const char* key) {
+  const auto number = [&](const char* key, bool may_be_zero = true) {
     const auto value = table[key].is_number() ? table[key].value<double>() : std::nullopt;
-    check(value ? *value >= 0.0 && *value < 1e30 : !table.contains(key), place, key,
-          " is no number from 0 on; write ", key, " = 1.5, say");
+    check(value ? *value <= 1e9 && (may_be_zero ? *value >= 0.0 : *value > 0.0)
+                : !table.contains(key),
+          place, key, " is no number ", may_be_zero ? "from 0 on" : "above 0",
+          ", 1e9 at most; write ", key, " = 1.5, say");
     return value;
   };
   const std::optional<double> score = number("score");
   check(score.has_value(), place, "score is missing; write it as tables do, an accuracy in %");
-  return {text("name"), *score, number("spread"), number("bytes"), text("protocol")};
+  const std::string name = text("name");
+  check(name.size() <= kLongestName, place, "name has ", name.size(), " bytes, at most ",
+        kLongestName, " fit into a table; shorten it, and say more in protocol");
+  return {name, *score, number("spread"), number("bytes", false), text("protocol")};
 }
 
 std::vector<PublishedResult> published_beside(const toml::table& comparison,
@@ -70,7 +78,12 @@ std::vector<PublishedResult> published_beside(const toml::table& comparison,
   check(node->is_array_of_tables(), where, ", line ", node->source().begin.line,
         ": published is no list of tables; write one [[comparison.published]] for each result");
   for (const toml::node& each : *node->as_array()) {
-    results.push_back(read_published(*each.as_table(), where));
+    PublishedResult result = read_published(*each.as_table(), where);
+    check(std::none_of(results.begin(), results.end(),
+                       [&](const PublishedResult& other) { return other.name == result.name; }),
+          where, ", the published result in line ", each.source().begin.line, ": the name '",
+          result.name, "' is that of another one of this comparison; give each a name of its own");
+    results.push_back(std::move(result));
   }
   return results;
 }
@@ -128,6 +141,17 @@ void add_comparison_options(CLI::App& app, ComparisonRequest& request) {
       ->check(in_range(1, 15));
   app.add_option("--tune-epochs", options.tune_epochs, "epochs of these trials [those of a run]")
       ->check(in_range(1, 1000000));
+}
+
+void check_published(const std::vector<PublishedResult>& results, Metric metric) {
+  if (metric != Metric::kAccuracy) return;
+  for (const PublishedResult& result : results) {
+    for (const auto& [key, percent] :
+         {std::pair("score", result.score), std::pair("spread", result.spread.value_or(0.0))}) {
+      check(percent <= 100.0, "the published result '", result.name, "': ", key, " is ", percent,
+            ", but accuracies are in %, 100 at most; correct it");
+    }
+  }
 }
 
 void expand_all_recipes(std::vector<std::string>& recipes, bool for_language_models) {

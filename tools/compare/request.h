@@ -39,4 +39,7 @@ void prepare(ComparisonRequest& request, const CLI::App& app);
 // score, protocol, and where they are known spread and bytes. Throws Error with file and line.
 std::vector<ComparisonRequest> read_plan(const std::string& path, const std::string& cache);
 
+// Throws Error for a published accuracy above 100 %: the metric is known when the data are read.
+void check_published(const std::vector<PublishedResult>& results, Metric metric);
+
 }  // namespace tritgrad

@@ -193,7 +193,7 @@ std::string render_markdown(const Page& page, const std::string& folder) {
 
 void write_page(const std::string& path, const Page& page) {
   if (!is_markdown(path)) return replace_text(path, render_html(page));
-  make_picture_folder(path);
+  const PictureFolder pictures_are_there(path);
   const fs::path folder = picture_folder(path);
   std::set<std::string> written;
   for (const PageBlock& block : page.blocks) {
@@ -222,14 +222,26 @@ void check_report_path(const std::string& path) {
         "' need a folder of that name; choose another name");
 }
 
-void make_picture_folder(const std::string& path) {
+PictureFolder::PictureFolder(const std::string& path) {
   if (!is_markdown(path)) return;
   const fs::path folder = picture_folder(path);
   std::error_code error;
-  fs::create_directories(folder, error);
+  const bool is_new = fs::create_directories(folder, error);
   check(!error, "the folder '", folder.string(), "' of the pictures cannot be made (",
         error.message(), ")");
-  check_output("--report", (folder / "picture.svg").string(), kHtmlBegins);
+  try {
+    check_output("--report", (folder / "picture.svg").string(), kHtmlBegins);
+  } catch (const Error&) {
+    if (is_new) fs::remove(folder, error);
+    throw;
+  }
+  if (is_new) made_ = folder;
+}
+
+// Only an empty folder can be removed.
+PictureFolder::~PictureFolder() {
+  std::error_code error;
+  if (!made_.empty()) fs::remove(made_, error);
 }
 
 std::string element(const char* tag, std::string_view text, const char* attributes) {

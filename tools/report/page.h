@@ -2,6 +2,7 @@
 // escapes it for its own language.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,9 +75,18 @@ void write_page(const std::string& path, const Page& page);
 // message begins with --report, the option that names the file.
 void check_report_path(const std::string& path);
 
-// Makes the folder of the pictures, where the page has one: what may fail shall fail before any
-// work is done for it.
-void make_picture_folder(const std::string& path);
+// The folder of the pictures, where the page has one. It is made at once: what may fail shall fail
+// before any work is done for it. One that was made and stays empty goes with the object.
+class PictureFolder {
+ public:
+  explicit PictureFolder(const std::string& path);
+  ~PictureFolder();
+  PictureFolder(const PictureFolder&) = delete;
+  PictureFolder& operator=(const PictureFolder&) = delete;
+
+ private:
+  std::filesystem::path made_;  // empty: none was
+};
 
 // Returns an HTML element of nothing but text, on a line of its own. `attributes` is "" or markup
 // that begins with a space.

@@ -316,8 +316,28 @@ TEST_CASE("atomic file: a replaced file keeps its permissions, a link does not l
 
   write_text(folder / "elsewhere", "untouched");
   std::filesystem::create_symlink(folder / "elsewhere", folder / "other.tritgrad-tmp");
-  CHECK(mentions(error_of(folder / "other", "new"), std::strerror(ELOOP)));
+  CHECK(mentions(error_of(folder / "other", "new"), "other.tritgrad-tmp"));
   CHECK(read_text(folder / "elsewhere") == "untouched");
+}
+
+TEST_CASE("atomic file: what lies where the temporary file belongs is named, to be deleted") {
+  const TempDir folder;
+  const std::string path = folder / "m", remains = path + ".tritgrad-tmp";
+  const std::string sentence = path + ": cannot be written, '" + remains +
+                               "' lies where its temporary file belongs and is no regular file; "
+                               "delete that, or name another file";
+  const auto check_named = [&] {
+    CHECK(error_of(path, "new") == sentence);
+    REQUIRE(std::filesystem::remove(remains));
+    CHECK_FALSE(error_of(path, "new"));
+    CHECK(read_text(path) == "new");
+  };
+  std::filesystem::create_directory(remains);
+  check_named();
+  std::filesystem::create_symlink(folder / "nowhere", remains);
+  check_named();
+  REQUIRE(::mkfifo(remains.c_str(), 0600) == 0);  // opening it would wait for a reader
+  check_named();
 }
 
 TEST_CASE("atomic file: writing or committing after the commit is refused") {

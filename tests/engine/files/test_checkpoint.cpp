@@ -1,6 +1,9 @@
 // Planes that a checkpoint has otherwise than they are wanted.
 #include <doctest/doctest.h>
 
+#include <span>
+#include <string>
+
 #include "engine/files/checkpoint.h"
 #include "tests/support/support_files.h"
 
@@ -39,7 +42,36 @@ class SavedPlanes {
   TempDir folder_;
 };
 
+// What to do about a file that is no checkpoint, or a damaged one.
+const std::string kRemedy =
+    "; it is no checkpoint, or a damaged one: restore it from a copy, or name a file that --save "
+    "wrote";
+
 }  // namespace
+
+TEST_CASE("checkpoint: damage, and files of other kinds, are refused with what to do") {
+  const SavedPlanes saved;
+  const std::string path = saved.path(), bytes = read_text(path);
+  const auto said = [&](const std::string& changed) {
+    write_text(path, changed);
+    const std::string opened = refusal([&] { open_checkpoint(path); });
+    CHECK(refusal([&] { parse_checkpoint(std::as_bytes(std::span(changed)), path); }) == opened);
+    return opened;
+  };
+  std::string flipped = bytes, name = bytes;
+  flipped.back() = static_cast<char>(flipped.back() ^ 1);
+  name[name.find("shape")] = '(';
+  for (const std::string& wrong :
+       {bytes + "x", bytes.substr(0, bytes.size() - 1), flipped, name, std::string("PK\3\4 zip"),
+        std::string("a,b,y\n1,2,p\n"), std::string(), bytes.substr(0, 40)}) {
+    const std::string message = said(wrong);
+    CAPTURE(message);
+    CHECK(message.starts_with(path));
+    CHECK(message.ends_with(kRemedy));
+  }
+  // Of a path that leads to no file, the remedy is another.
+  CHECK(refusal([&] { open_checkpoint(path + "/none"); }).ends_with("; check the path"));
+}
 
 TEST_CASE("checkpoint: a tensor of another type or shape is refused with both") {
   const std::string version =
@@ -94,7 +126,8 @@ TEST_CASE("checkpoint: a file without hashes cannot be verified and is refused")
   CHECK(SafetensorsFile::open(path).find("a") != nullptr);
   CHECK(refusal([&] { open_checkpoint(path); }) ==
         "checkpoint '" + path +
-            "' carries no hashes; it was not written by tritgrad and cannot be verified");
+            "' carries no hashes, so it was not written by tritgrad and cannot be verified" +
+            kRemedy);
 }
 
 }  // namespace tritgrad::test::test_checkpoint

@@ -91,6 +91,9 @@ TEST_CASE("conv net: a spec is refused with the part that is wrong") {
       "at the end, behind all of them, as in conv:32,M,F128:dropout=0.2");
   CHECK(message("conv:8,F4:dropout=1") ==
         "model 'conv:8,F4:dropout=1': dropout '1' is not a number in [0, 1)");
+  CHECK(message("conv:16,F8:dropout=-0.1") ==
+        "model 'conv:16,F8:dropout=-0.1': dropout '-0.1' is not a number in [0, 1)");
+  CHECK(parse_conv("conv:16,F8:dropout=1e-1").dropout == 0.1f);
   CHECK(contains(message("conv:8,F4:dropout=0:dropout=0"), "'dropout' is named twice"));
   CHECK(message("conv:F64,8") ==
         "model 'conv:F64,8': a dense layer (F) stands before any convolution; begin with one, as "

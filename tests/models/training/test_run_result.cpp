@@ -66,7 +66,7 @@ TEST_CASE("run result: summaries say what was done to pixels and labels") {
 TEST_CASE("run result: what is written is read back exactly") {
   RunResult run =
       make_run("latent8", std::numeric_limits<std::uint64_t>::max(), 1.0 / 3.0, kLatent);
-  run.time = {0.1, 1e-300, 3.0, 0.7};
+  run.time = {0.1, 1e-300, 3.0, 0.7, 0.2};
   run.val_score = 0.1 + 0.2;
   run.movable_fraction = 0.999999999999999;
   run.skipped_updates = 3;
@@ -86,6 +86,7 @@ TEST_CASE("run result: what is written is read back exactly") {
   CHECK(back.seed == run.seed);
   CHECK(*back.test_score == *run.test_score);
   CHECK(back.time.batches == 1e-300);
+  CHECK(back.time.saving == 0.2);
   CHECK(back.bytes_per_parameter.total() == run.bytes_per_parameter.total());
   CHECK(back.curve.size() == 3);
   CHECK_FALSE(back.curve[2].val_score);

@@ -216,6 +216,21 @@ TEST_CASE("bench: wrong words and numbers are refused in one sentence, before an
   check_refused("bench --threads 0", "--threads");
   check_refused("bench --json /nonexistent/b.json", "no folder '/nonexistent'");
   check_refused("bench --round 1", "--rounds");
+  // Also what is not measured.
+  check_refused("bench --only ceilings --recipe nope", "nope");
+  check_refused("bench --only passes --model nope:3", "nope:3");
+  // The advice is of options that there are.
+  const auto advice = [](const std::string& options) {
+    const Result refused = run("bench --rounds 1 --only steps " + options);
+    CHECK(refused.exit_code == 1);
+    CHECK(refused.err.find("name the data") == std::string::npos);
+    CHECK(refused.err.find("--compute") == std::string::npos);
+    return refused.err;
+  };
+  CHECK(advice("--model mlp:64").ends_with("such as mlp:784-512-512-10\n"));
+  CHECK(advice("--model conv:4,M").ends_with("such as conv:32x32x3-32-M-64-M-10\n"));
+  CHECK(advice("--model mlp:2-2-2 --batch 1000000 --recipe latent8")
+            .ends_with("use a smaller batch or a recipe that computes in fp32\n"));
 }
 
 // As FORMATS.md lists them: no other test writes passes.

@@ -89,8 +89,10 @@ TEST_CASE("cli: save, eval, inspect, resume") {
       run(kQuick + "--save " + file + " --stop-after 4 --json " + (folder / "r.json").string());
   REQUIRE(stopped.exit_code == 0);
   CHECK(contains(stopped.err, "note: stopped after step 4 of "));
+  CHECK(contains(stopped.out, " %, saving "));
   CHECK(contains(stopped.err, "; saved; to go on: tritgrad train --resume " + file));
   const Json trained = Json::parse(read_text(folder / "r.json"));
+  CHECK(trained["time"]["saving"] > 0.0);
   const Result eval = run("eval " + file + " --json -");
   REQUIRE(eval.exit_code == 0);
   CHECK(Json::parse(eval.out)["test_accuracy"] == trained["test_accuracy"]);
@@ -260,6 +262,27 @@ TEST_CASE("cli: mistyped names are refused with the nearest one") {
   check_refused("inspect", "inspect: give either");
   check_refused("data fetch minst", "mnist");
   check_refused("train --folds 5 --save x", "--folds");
+}
+
+TEST_CASE("cli: an option without its value takes no other option for it") {
+  const TempDir folder;
+  const std::string train = "train --data iris --epochs 2 ", here = from_folder(folder.path());
+  check_refused(train + "--save --quiet",
+                "--save: a value is missing, '--quiet' behind it is an option; give one, or write "
+                "--save=--quiet if that is meant",
+                here);
+  check_refused(train + "--json --seed=2", "--json: a value is missing, '--seed=2' behind it",
+                here);
+  check_refused("train --data --epochs 3", "--data: a value is missing, '--epochs' behind it",
+                here);
+  check_refused("train --config --quiet", "--config: a value is missing", here);
+  check_refused("compare --recipes --quiet", "--recipes: a value is missing", here);
+  check_refused(train + "--save", "--save: a value is missing; give one behind it", here);
+  CHECK(std::filesystem::is_empty(folder.path()));
+  // What is no option, or is joined to its own, is a value.
+  REQUIRE(run(train + "--json --mine --save=--quiet --quiet", here).exit_code == 0);
+  CHECK(std::filesystem::exists(folder / "--mine"));
+  CHECK(std::filesystem::exists(folder / "--quiet"));
 }
 
 TEST_CASE("cli: bad data files are refused with file, place, what was found and what is wanted") {

@@ -195,7 +195,20 @@ TEST_CASE("plan: a published result is refused with its line") {
   refused("name = \"a\"\nscore = 1\nspread = -1\nprotocol = \"p\"\n",
           "spread is no number from 0 on");
   refused("name = \"a\"\nscore = 1\nbytes = nan\nprotocol = \"p\"\n",
-          "bytes is no number from 0 on");
+          "bytes is no number above 0, 1e9 at most");
+  refused("name = \"a\"\nscore = 1\nbytes = 0\nprotocol = \"p\"\n", "bytes is no number above 0");
+  refused("name = \"a\"\nscore = 1\nbytes = 1e300\nprotocol = \"p\"\n", "1e9 at most");
+  refused("name = \"a\"\nscore = 1e30\nprotocol = \"p\"\n",
+          "score is no number from 0 on, 1e9 at most");
+  refused("name = \"a\"\nscore = 101.0\nprotocol = \"p\"\n",
+          "the published result 'a': score is 101, but accuracies are in %, 100 at most");
+  refused("name = \"a\"\nscore = 99\nspread = 101\nprotocol = \"p\"\n", "spread is 101, but");
+  refused("name = \"" + std::string(3000, 'a') + "\"\nscore = 1\nprotocol = \"p\"\n",
+          "name has 3000 bytes, at most 60 fit into a table");
+  refused(
+      "name = \"a\"\nscore = 1\nprotocol = \"p\"\n[[comparison.published]]\nname = \"a\"\n"
+      "score = 2\nprotocol = \"q\"\n",
+      "line 7: the name 'a' is that of another one");
   refused("score = 1\nprotocol = \"p\"\n", "name is no line of text");
   refused("name = \"a\"\nscore = 1\n", "protocol is no line of text");
   refused("name = \"a\"\nscore = 1\nprotocol = \"p\\nq\"\n", "protocol is no line of text");

@@ -272,7 +272,7 @@ TEST_CASE("differences: below, above, not told apart") {
     runs.push_back(make_run("worse", seed, 0.9 + 1e-5 * seed, small));
     runs.push_back(make_run("better", seed, 0.999 + 1e-5 * seed, kMaster));
   }
-  runs.push_back(make_run("once", 1, 0.98, kMaster));  // without an interval, nothing is said
+  runs.push_back(make_run("once", 1, 0.98, kMaster));  // without an interval
   ComparisonRecord record = record_of(runs);
   record.tunings = {
       {"worse", {{0.5, 0.1, 0.9, 1, false}, {1, 0.2, 0.95, 1, false}, {2, 0.4, {}, 1, false}}, 1},
@@ -281,6 +281,7 @@ TEST_CASE("differences: below, above, not told apart") {
       "Below master (the 95 % interval of the difference lies below 0): worse (−8.45 points).",
       "Above master (the 95 % interval of the difference lies above 0): better (+1.45 points).",
       "Not told from master by these seeds (the 95 % interval holds 0): latent8 (−0.54 … +0.84).",
+      "Without an interval, which takes two seeds or more that differ: once (−0.45 points).",
       "Of 3 intervals of 95 %, 0.15 would miss 0 by chance if no recipe differed from master."};
   CHECK(differences(compare(runs, "master")) == expected);
   const std::string html = render_html(make_page({"c", "m", {record}}));

@@ -217,10 +217,15 @@ TEST_CASE("report: NAME.html or NAME.md, and the folder of pictures before any r
     CHECK(contains(said(name), "NAME.html or NAME.md expected"));
   }
   CHECK(refusal([] { check_report_path(""); }).empty());
-  make_picture_folder((folder / "a.html").string());
-  make_picture_folder("");
+  const PictureFolder of_html(folder / "a.html"), of_none("");
   CHECK(std::filesystem::is_empty(folder.path()));
-  make_picture_folder((folder / "a.md").string());
+  {
+    const PictureFolder of_markdown(folder / "a.md");
+    CHECK(std::filesystem::is_directory(folder / "a"));
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));  // as nothing came into it
+  std::filesystem::create_directory(folder / "a");
+  { const PictureFolder there(folder / "a.md"); }
   CHECK(std::filesystem::is_directory(folder / "a"));
 }
 

@@ -72,6 +72,19 @@ def test_what_cannot_be_replaced_is_refused(models, tmp_path):
         models[0].save(tmp_path / "none" / "m")
 
 
+def test_a_file_that_is_no_checkpoint_is_kept(models, path):
+    table = path.with_name("my.csv")
+    table.write_text("a,b,y\n1,2,p\n")
+    sentence = f"'{table}' is there and is no checkpoint, or a damaged one; delete it, or name"
+    with pytest.raises(ValueError) as refusal:
+        models[0].save(table)
+    assert str(refusal.value) == sentence + " another file"
+    assert table.read_text() == "a,b,y\n1,2,p\n"
+    table.write_text("")  # as mktemp leaves it
+    models[0].save(table)
+    assert table.read_bytes() == models[0].to_bytes()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 def test_a_write_protected_file_is_left_alone(models, path):
     path.chmod(0o400)

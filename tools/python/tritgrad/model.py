@@ -218,8 +218,7 @@ class Model(Handle):
         target = Path(os.fsdecode(path_bytes(path)))
         if not target.parent.is_dir():
             raise FileNotFoundError(f"there is no folder '{target.parent}'; make it first")
-        if target.exists():
-            load(target).close()
+        _check_replaceable(target)
         with self._held() as pointer:
             replace_file(target, _bytes_of(pointer))
 
@@ -280,6 +279,19 @@ def _bytes_of(pointer: int) -> memoryview:
     size = ctypes.c_size_t()
     found = made(lib.tg_model_bytes(pointer, ctypes.byref(size)))
     return memoryview((ctypes.c_ubyte * size.value).from_address(found)).cast("B")
+
+
+def _check_replaceable(target: Path) -> None:
+    """Raises ValueError for a file that is neither empty nor a checkpoint, as `train --save` does."""
+    if not target.is_file() or target.stat().st_size == 0:
+        return
+    try:
+        load(target).close()
+    except ValueError:
+        raise ValueError(
+            f"'{target}' is there and is no checkpoint, or a damaged one; delete it, or name "
+            "another file"
+        ) from None
 
 
 def load(path: PathLike) -> Model:
