@@ -223,10 +223,15 @@ part_pip_install() { check "pip install" bash tests/scripts/python_install.sh; }
 part_bookworm() { try_bare bookworm; }
 part_trixie() { try_bare trixie; }
 
+release_is_built=false
 build_release() {
-  build release && return
-  count "build of release" 0 1
-  return 1
+  $release_is_built && return
+  if build release; then
+    release_is_built=true
+  else
+    count "build of release" 0 1
+    return 1
+  fi
 }
 
 try_bare() {
