@@ -1,6 +1,8 @@
 // Convolutions by their definition, and layers with operands to compare with it.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -174,5 +176,18 @@ inline const std::vector<Convolved> kConvolved = {
     {{6, 5, 8}, 4, 3, 7, 32},      {{40, 40, 8}, 11, 3, 3},    {{9, 8, 70}, 2, 3, 66},
     {{7, 6, 3}, 3, 3, 5, 0, 2},    {{1, 1, 4}, 5, 3, 3, 0, 2}, {{5, 8, 40}, 2, 3, 20, 32, 2},
     {{64, 63, 8}, 12, 3, 3, 0, 2}, {{7, 9, 2}, 2, 1, 3, 0, 3}};
+
+// Requires numbers within gamma_n, n roundings one after the other, of what is expected, times the
+// layer's scales where they are `scaled`. `magnitudes` are the same sums of magnitudes.
+inline void check_rounded(Layer& layer, const std::vector<float>& actual,
+                          const std::vector<double>& expected,
+                          const std::vector<double>& magnitudes, std::int64_t n, bool scaled) {
+  REQUIRE(actual.size() == expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const double s = scaled && layer.scale() != nullptr ? layer.scale_at(i) : 1.0;
+    REQUIRE(std::abs(double{actual[i]} - s * expected[i]) <=
+            static_cast<double>(n) * 0x1.01p-24 * s * magnitudes[i]);
+  }
+}
 
 }  // namespace tritgrad::test

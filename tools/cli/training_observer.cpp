@@ -54,11 +54,7 @@ void RunLog::add(const EpochPoint& point) {
 
 void RunLog::append() {
   begun_ = true;
-  try {
-    file_.append(lines_);
-  } catch (const Error&) {
-    fail("log file '", file_.path(), "' cannot be written; is the disk full?");
-  }
+  file_.append(lines_);
   lines_.clear();
 }
 

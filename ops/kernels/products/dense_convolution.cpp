@@ -130,10 +130,11 @@ class OnednnConvolution final : public DenseConvolution {
           {to_w ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, memory_of(packed_desc_, packed)},
           {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, results},
           {DNNL_ARG_SCRATCHPAD, memory_of(scratch_desc_, scratch)}};
+      dnnl::stream stream(cpu());
       for (std::int64_t i = 0; i < runs; ++i) {
         images.set_data_handle(x + i * numbers(x_desc_));
         results.set_data_handle(y + i * numbers(y_desc_));
-        execute(primitive_, operands);
+        primitive_.execute(stream, operands);
       }
     });
   }

@@ -13,19 +13,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A run of iris that was stopped after six steps, in its second epoch of four batches.
 class StoppedRun {
  public:
-  StoppedRun() : iris_(open_dataset("iris")) {
-    TrainOptions options;
-    options.data = "iris";
-    options.model = "mlp:8";
-    options.epochs = 3;
-    options.batch = 32;
-    options.save = saved();
-    options.stop_after = 6;
-    train(iris_, options);
-  }
+  StoppedRun() : iris_(open_dataset("iris")) { save_stopped_run(saved()); }
 
   // Returns what is said of the checkpoint once `edit` has changed its run.
   template <typename Edit>

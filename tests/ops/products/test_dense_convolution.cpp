@@ -92,14 +92,8 @@ TEST_CASE("dense convolution: products are within the rounding of their sums") {
         const Products products = layer.run(Compute::kFp32);
         const auto check_close =
             [&](const std::vector<float>& actual, const std::vector<double>& expected,
-                const std::vector<double>& magnitudes, std::int64_t n, bool scaled) {
-              REQUIRE(actual.size() == expected.size());
-              for (std::size_t i = 0; i < actual.size(); ++i) {
-                const double s = scaled && layer.scale() != nullptr ? layer.scale_at(i) : 1.0;
-                REQUIRE(std::abs(double{actual[i]} - s * expected[i]) <=
-                        static_cast<double>(n + 2) * 0x1.01p-24 * s * magnitudes[i]);
-              }
-            };
+                const std::vector<double>& magnitudes, std::int64_t n,
+                bool scaled) { check_rounded(layer, actual, expected, magnitudes, n + 2, scaled); };
         check_close(products.y, exact.y, magnitude.y, c.inputs(), false);
         check_close(products.dx, exact.dx, magnitude.dx, c.outputs * c.size * c.size, false);
         check_close(products.dw, exact.dw, magnitude.dw, c.rows(), true);

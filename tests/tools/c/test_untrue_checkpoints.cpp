@@ -64,19 +64,9 @@ void go(Way way, const std::string& path) {
   }
 }
 
-// A run of iris that was stopped after six steps, in its second epoch of four batches.
 class StoppedRun {
  public:
-  StoppedRun() {
-    TrainOptions options;
-    options.data = "iris";
-    options.model = "mlp:8";
-    options.epochs = 3;
-    options.batch = 32;
-    options.save = saved();
-    options.stop_after = 6;
-    train(open_dataset("iris"), options);
-  }
+  StoppedRun() { save_stopped_run(saved()); }
 
   // Returns what each way says of the checkpoint once `edit` has changed its run, without the name
   // of the file; nothing of a way that takes it.

@@ -362,7 +362,8 @@ TEST_CASE("cli: a limit on the size of files is a full disk, not the end of the 
                                 "' --json '" + (folder / "r.json").string() + "'",
                             "ulimit -f 1;");
   CHECK(result.exit_code == 1);
-  CHECK(result.err == "tritgrad: log file '" + log + "' cannot be written; is the disk full?\n");
+  CHECK(result.err == "tritgrad: --log: '" + log +
+                          "' cannot be written (File too large); what was written before stays\n");
 }
 
 TEST_CASE("cli: kill -9 at any moment loses nothing that was saved") {

@@ -22,7 +22,12 @@ TEST_CASE("run log: on a full disk it is an error, and no empty file is left") {
       const FullDisk full(written);
       message = refusal([&] { log.write({2, 0.5, 0.5, {}}); });
     }
-    CHECK(message == "log file '" + path + "' cannot be written; is the disk full?");
+    CHECK(message == (first
+                          ? path + ": cannot be written: File too large; what was there before is "
+                                   "as it was"
+                          : "--log: '" + path +
+                                "' cannot be written (File too large); what was "
+                                "written before stays"));
     CHECK(std::filesystem::exists(path) == !first);  // what was logged stays
   }
 }
@@ -59,7 +64,8 @@ TEST_CASE("run log: an older one stays when the disk is full, however many epoch
     const FullDisk full(8);
     message = refusal([&] { log.write({2, 0.5, 0.5, {}}); });
   }
-  CHECK(message == "log file '" + path + "' cannot be written; is the disk full?");
+  CHECK(message ==
+        path + ": cannot be written: File too large; what was there before is as it was");
   CHECK(read_text(path) == "older\n");
 }
 
